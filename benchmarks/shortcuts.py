@@ -27,8 +27,9 @@ from benchmarks.harness import Bound, compare, print_table, stay_on_one_cpu, tim
 from benchmarks.pictures import picture
 from benchmarks.truth import on_white, ssimulacra2
 from imgsvc_core import parse, process, processing
-from imgsvc_core.formats.readers import turbojpeg
-from imgsvc_core.formats.writers import gif, webp
+from imgsvc_core.formats.gif import writing as gif
+from imgsvc_core.formats.jpeg import turbojpeg
+from imgsvc_core.formats.webp import writing as webp
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.spatial import gaussian, kernels
 

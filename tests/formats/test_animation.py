@@ -16,11 +16,11 @@ from PIL import Image
 from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import changed_area
+from imgsvc_core.formats.gif.writing import in_hundredths
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.writers import save
-from imgsvc_core.formats.writers.gif import in_hundredths
 from imgsvc_core.limits import Limits, check_source
 from tests.support import photos
 from tests.support.decoded import decode

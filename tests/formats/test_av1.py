@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.formats.headers.av1 import read_colors
-from imgsvc_core.formats.headers.bits import StreamColors
+from imgsvc_core.formats.bits import StreamColors
+from imgsvc_core.formats.heif.av1 import read_colors
 
 # Display P3 with the curve of PQ, as ffmpeg writes it.
 STREAMS = {

@@ -29,11 +29,11 @@ from imgsvc_core.errors import (
     UnsupportedFormat,
 )
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.svg_size import natural_size
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.svg.size import natural_size
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.limits import Limits, check_rendered, check_source
 from tests.formats.probing import facts, pillow

@@ -58,7 +58,7 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
     def mistaken(*_: object) -> None:
         raise mistake("ours")
 
-    for module, function in (("readers.png", "read"), ("writers.png", "write")):
+    for module, function in (("png.reading", "read"), ("png.writing", "write")):
         with monkeypatch.context() as patched:
             patched.setattr(f"imgsvc_core.formats.{module}.{function}", mistaken)
             forget_codecs()

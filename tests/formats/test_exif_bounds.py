@@ -13,11 +13,11 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import exif
+from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.directory import is_endless
-from imgsvc_core.formats.headers.png import make_chunk
-from imgsvc_core.formats.headers.reader import HeaderReader
-from imgsvc_core.formats.readers.bounded_exif import without_endless_exif
+from imgsvc_core.formats.directory import is_endless
+from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.reader import HeaderReader
 from tests.support import requires
 
 EXIF_DIRECTORY, GPS_DIRECTORY, INTEROP_DIRECTORY = 0x8769, 0x8825, 0xA005

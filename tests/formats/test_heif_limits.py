@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.boxes import first_box, read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.boxes import first_box, read_boxes
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.reader import HeaderReader
 from tests.formats.test_probe_boxes import box, heic
 from tests.support import photos
 

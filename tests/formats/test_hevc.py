@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.formats.headers.bits import StreamColors
-from imgsvc_core.formats.headers.hevc import read_colors
+from imgsvc_core.formats.bits import StreamColors
+from imgsvc_core.formats.heif.hevc import read_colors
 
 COLORS = StreamColors((12, 16), full_range=False)
 

@@ -14,10 +14,13 @@ import pytest
 from PIL import Image
 
 from imgsvc_core.errors import CorruptImage, MachineFailed, MemoryLimitExceeded, WorkerDied
+from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.boxes import make_box
+from imgsvc_core.formats.jp2 import decoding as jp2_decoding
+from imgsvc_core.formats.jp2 import process as jp2_process
+from imgsvc_core.formats.jp2 import reading as jp2
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import jp2, jp2_decoding, jp2_process, load
+from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.process.test_deadline import large_jp2
 from tests.support import handmade, photos

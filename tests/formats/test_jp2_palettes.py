@@ -12,8 +12,8 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
+from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.boxes import make_box
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings

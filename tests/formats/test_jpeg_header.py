@@ -14,8 +14,8 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.readers import turbojpeg
-from imgsvc_core.formats.readers.jpeg_header import with_sound_header
+from imgsvc_core.formats.jpeg import turbojpeg
+from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from tests.support import photos
 from tests.support.encoded import profile
 from tests.support.handmade import pillow

@@ -12,7 +12,7 @@ import pyvips
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, OutputTooLarge, SourceTooLarge, SpecError
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.readers.vips import to_array
+from imgsvc_core.formats.vips import to_array
 from imgsvc_core.limits import Limits, check_bytes, check_output, check_source, too_long
 from tests.support.encoded import VARIANTS, encoded
 

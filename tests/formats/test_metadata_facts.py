@@ -15,9 +15,9 @@ from PIL import Image, IptcImagePlugin, PngImagePlugin
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import exif, xmp
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.heif_items import read_exif
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.heif.items import read_exif
 from imgsvc_core.formats.metadata import EXIF
+from imgsvc_core.formats.reader import HeaderReader
 from tests.support import requires
 from tests.support.encoded import photo
 from tests.support.handmade import pillow, png_chunk, vips

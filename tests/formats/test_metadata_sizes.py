@@ -13,7 +13,7 @@ from PIL import Image, ImageCms
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.exif import Exif, Value, serialize
-from imgsvc_core.formats.headers.png import make_chunk
+from imgsvc_core.formats.png.header import make_chunk
 from tests.support.decoded import decode
 
 DESCRIPTION, TEXT = 0x010E, 2

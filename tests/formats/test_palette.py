@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from imgsvc_core.formats.writers import palette, small_png
+from imgsvc_core.formats import palette
+from imgsvc_core.formats.png import small_writing as small_png
 from tests.support.photos import Pixels, coffee
 
 

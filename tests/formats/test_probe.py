@@ -19,7 +19,7 @@ from PIL import Image
 
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.quantization import estimate_quality
+from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings

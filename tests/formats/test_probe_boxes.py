@@ -15,7 +15,7 @@ from PIL import Image
 
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.readers.jp2 import read
+from imgsvc_core.formats.jp2.reading import read
 from imgsvc_core.formats.settings import LoadSettings
 from tests.formats.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
 from tests.support import requires

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats.writers.quantizer import Histogram
+from imgsvc_core.formats.quantizer import Histogram
 from tests.formats.test_animation import strip, write
 from tests.support import photos
 from tests.support.decoded import decode

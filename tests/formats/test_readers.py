@@ -27,11 +27,12 @@ from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.gif import read_gif
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.gif.header import read_gif
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.jp2 import reading as jp2
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import jp2, load
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from tests.support import encoded as files

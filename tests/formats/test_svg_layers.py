@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats.headers.svg_dashes import dash_bytes, outline
+from imgsvc_core.formats.svg.dashes import dash_bytes, outline
 from tests.support.photos import photo
 
 GROUPS = 100

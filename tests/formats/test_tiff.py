@@ -13,9 +13,9 @@ from PIL import Image
 
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.directory import read_first_directory
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.directory import read_first_directory
 from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.readers import load
 from tests.formats.test_readers import read
 from tests.support import encoded as files

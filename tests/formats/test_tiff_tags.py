@@ -13,9 +13,9 @@ import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.directory import Directory, read_first_directory
-from imgsvc_core.formats.headers.reader import HeaderReader
-from imgsvc_core.formats.headers.tiff_tags import unsound_tags
+from imgsvc_core.formats.directory import Directory, read_first_directory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
 from tests.support import photos
 from tests.support.encoded import gray
 

@@ -26,10 +26,11 @@ from imgsvc_core import process
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.jpeg import plain_scan
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.jpeg import turbojpeg
+from imgsvc_core.formats.jpeg.header import plain_scan
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load, turbojpeg
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.support import encoded as files
 from tests.support import photos, requires

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats.readers.vips import from_array, to_array, with_timing
+from imgsvc_core.formats.vips import from_array, to_array, with_timing
 from imgsvc_core.pixels import geometry, strips
 from imgsvc_core.plan.geometry import Area, Box, Size
 from tests.support.photos import Pixels

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageSequence
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.content import kind_of
 from imgsvc_core.formats.settings import SaveSettings
-from imgsvc_core.formats.writers.content import kind_of
 from tests.support import photos
 from tests.support.photos import as_vips, astronaut, cut_out
 

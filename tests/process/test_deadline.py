@@ -20,7 +20,7 @@ import pyvips
 import imgsvc_core as imgsvc
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
-from imgsvc_core.formats.writers.codestream import encode_by_tiles
+from imgsvc_core.formats.jp2.codestream import encode_by_tiles
 from imgsvc_core.processing import process_variants
 from tests.support import encoded, handmade
 

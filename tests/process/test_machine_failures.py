@@ -75,7 +75,7 @@ def test_files_that_may_not_become_large_enough(picture: Path, tmp_path: Path) -
 def test_no_number_of_files_makes_a_sound_picture_damaged(picture: Path, tmp_path: Path, most: int) -> None:
     program = PROGRAM.replace(
         "try:",
-        "import resource, imgsvc_core.processing, imgsvc_core.formats.readers.turbojpeg, numpy, pyvips\n"
+        "import resource, imgsvc_core.processing, imgsvc_core.formats.jpeg.turbojpeg, numpy, pyvips\n"
         "from PIL import Image; Image.init()\n"
         "from imgsvc_core._runtime.worker_setup import preload; preload()\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))\n"

@@ -17,8 +17,8 @@ from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.png import make_chunk
-from imgsvc_core.formats.readers import small_png
+from imgsvc_core.formats.png import small_reading as small_png
+from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.plan import compile_plan
 from tests.support.photos import Pixels, coffee

@@ -62,7 +62,7 @@ def preload() -> None:
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
     from PIL import Image, WebPImagePlugin  # noqa: F401
 
-    import imgsvc_core.formats.readers.turbojpeg
+    import imgsvc_core.formats.jpeg.turbojpeg
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core.formats.functions import load_function

@@ -9,7 +9,7 @@ import attrs
 
 from imgsvc_core.errors import CorruptImage, EmptySource
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.directory import (
+from imgsvc_core.formats.directory import (
     EXIF_POINTER,
     GPS_POINTER,
     ORIENTATION,
@@ -17,7 +17,7 @@ from imgsvc_core.formats.headers.directory import (
     Directory,
     read_first_directory,
 )
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.reader import HeaderReader
 
 ARTIST = 0x013B
 COPYRIGHT = 0x8298

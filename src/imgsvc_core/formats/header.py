@@ -7,8 +7,8 @@ import re
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.functions import load_function
-from imgsvc_core.formats.headers.reader import HeaderReader
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.table import FORMATS, Format
 
 _HEAD = 64  # bytes: more than any magic needs

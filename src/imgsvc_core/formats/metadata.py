@@ -15,11 +15,11 @@ from imgsvc_core._runtime.vipsimage import field_names, has, remove_field
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.headers.directory import EXIF_PREFIX
-from imgsvc_core.formats.headers.png import make_chunk
-from imgsvc_core.formats.headers.png_metadata import XMP_KEYWORD
-from imgsvc_core.formats.headers.psd import read_resources
-from imgsvc_core.formats.headers.reader import HeaderReader
+from imgsvc_core.formats.directory import EXIF_PREFIX
+from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.png.metadata import XMP_KEYWORD
+from imgsvc_core.formats.psd.header import read_resources
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 
 PROFILE = "icc-profile-data"

@@ -10,7 +10,7 @@ from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.header import read_header, sniff
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.inlined import inlined_bytes
+from imgsvc_core.formats.svg.inlined import inlined_bytes
 from imgsvc_core.formats.table import FORMATS
 
 

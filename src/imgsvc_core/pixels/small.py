@@ -11,10 +11,10 @@ from typing import Any
 import attrs
 
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.png import small_writing as png_writer
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, codec_effort
 from imgsvc_core.formats.writers import Encoded
-from imgsvc_core.formats.writers import small_png as png_writer
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import CropBox, Resample
@@ -44,7 +44,7 @@ def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
 
 
 def _png(source: ByteSource, plan: Plan) -> Encoded | None:
-    from imgsvc_core.formats.readers import small_png
+    from imgsvc_core.formats.png import small_reading as small_png
 
     info, steps = plan.info, _quick_steps(plan, 1)
     if (
@@ -66,9 +66,9 @@ def _png(source: ByteSource, plan: Plan) -> Encoded | None:
 
 
 def _webp_of_jpeg(source: ByteSource, plan: Plan) -> Encoded | None:
-    from imgsvc_core.formats.readers import turbojpeg
-    from imgsvc_core.formats.writers import webp
-    from imgsvc_core.formats.writers.content import given_subsampling
+    from imgsvc_core.formats.content import given_subsampling
+    from imgsvc_core.formats.jpeg import turbojpeg
+    from imgsvc_core.formats.webp import writing as webp
 
     info, settings = plan.info, plan.save[0]
     settings = attrs.evolve(settings, quality=settings.quality or FORMATS["webp"].quality)

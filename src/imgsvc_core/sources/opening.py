@@ -59,7 +59,7 @@ def _all_cores() -> int | None:
 
 
 def _first_frame(image: pyvips.Image) -> pyvips.Image:
-    from imgsvc_core.formats.readers.vips import still
+    from imgsvc_core.formats.vips import still
 
     height = image.get_page_height()
     return still(image.copy() if height == image.height else image.crop(0, 0, image.width, height))

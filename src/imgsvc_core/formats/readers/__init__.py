@@ -10,10 +10,10 @@ import pyvips
 from imgsvc_core.errors import ImageTooLarge, UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.functions import load_function
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.readers.bounded_exif import without_endless_exif
 from imgsvc_core.formats.readers.expected_size import check_loaded
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS

@@ -12,13 +12,13 @@ import pyvips
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoding
+from imgsvc_core.formats.budget import best_fitting, unreachable
 from imgsvc_core.formats.functions import load_function
 from imgsvc_core.formats.metadata import apply_policy
+from imgsvc_core.formats.prepare import check, to_depth
 from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import Format, by_name
-from imgsvc_core.formats.writers.budget import best_fitting, unreachable
-from imgsvc_core.formats.writers.prepare import check, to_depth
-from imgsvc_core.formats.writers.sink import Sink
 
 Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
 

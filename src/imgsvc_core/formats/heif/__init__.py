@@ -1,0 +1,1 @@
+"""HEIC and AVIF."""

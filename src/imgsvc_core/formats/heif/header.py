@@ -1,0 +1,251 @@
+"""HEIC and AVIF: the primary picture and its properties (ISO/IEC 23008-12, High Efficiency Image File)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from imgsvc_core.formats.bits import StreamColors
+from imgsvc_core.formats.boxes import FileBox
+from imgsvc_core.formats.heif import av1, hevc
+from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.rgb_space import RgbSpace, from_code_points
+
+_SUBSAMPLINGS = {1: "4:2:0", 2: "4:2:2", 3: "4:4:4"}
+_ALPHA_ROLES = frozenset(
+    {
+        b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha",
+        b"urn:mpeg:hevc:2015:auxid:1",
+        b"urn:mpeg:avc:2015:auxid:1",
+    }
+)
+_LONGEST_ROLE = 64
+_PROFILES = frozenset({b"prof", b"rICC"})
+_FULL_RANGE = 0x80
+_QUARTER_TURNS = frozenset({1, 3})
+_AV1_CONFIGURATION = 4  # bytes before the units of the stream
+_LONGEST_STREAM_HEAD = 1 << 12
+_DEEPEST = 8  # pictures made of pictures; cameras make grids, which is 2
+_LONGEST_TYPE_BOX = 1 << 14
+_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"})
+_AVIF_BRANDS = frozenset({b"avif", b"avis"})
+_GENERAL_BRANDS = frozenset({b"mif1", b"mif2", b"msf1", b"miaf"})
+
+
+@attrs.frozen
+class _Coding:
+    """What the configuration of the codec tells. ``chroma`` is 0 for gray, else as in HEVC."""
+
+    format: str
+    depth: int
+    chroma: int
+
+
+def is_heic(reader: HeaderReader) -> bool:
+    """Return True if the brands of the file are those of HEIC, or of HEIF without a codec of its own."""
+    return _brand(reader) == "heic"
+
+
+def is_avif(reader: HeaderReader) -> bool:
+    """Return True if the brands of the file are those of AVIF."""
+    return _brand(reader) == "avif"
+
+
+def _brand(reader: HeaderReader) -> str | None:
+    """Return the format of the major brand, or of the compatible brands if that is a general one."""
+    head = reader.read(0, min(reader.size, _LONGEST_TYPE_BOX))
+    length = int.from_bytes(head[:4], "big")
+    major = head[8:12]
+    brands = {head[start : start + 4] for start in range(16, min(length, len(head)), 4)}
+    if major in _GENERAL_BRANDS:
+        return "avif" if brands & _AVIF_BRANDS and not brands & _HEIC_BRANDS else "heic"
+    return "heic" if major in _HEIC_BRANDS else "avif" if major in _AVIF_BRANDS else None
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
+
+    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted.
+    """
+    items = read_items(reader)
+    properties = items.properties.get(items.primary, ())
+    width, height = _upright_size(reader, properties)
+    decoded = _decoded_pixels(reader, items)
+    coding = _read_coding(reader, items)
+    profile = any(
+        box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
+    )
+    return ImageInfo(
+        format=coding.format,
+        width=width,
+        height=height,
+        colorspace="srgb" if coding.chroma else "gray",
+        subsample=_SUBSAMPLINGS.get(coding.chroma),
+        depth=coding.depth,
+        bytes=reader.size,
+        alpha=_has_alpha(reader, items),
+        decoded_pixels=decoded if decoded > width * height else None,
+        profile=profile,
+        rgb_space=None if profile else _read_rgb_space(reader, items),
+    )
+
+
+def is_premultiplied(reader: HeaderReader) -> bool:
+    """Return True if the colors of the primary picture are multiplied by its alpha."""
+    items = read_items(reader)
+    return items.primary in items.premultiplied
+
+
+def is_limited_gray(reader: HeaderReader) -> bool:
+    """Return True if the primary picture is gray with black at 16 and white at 235, of 8 bits."""
+    items = read_items(reader)
+    colors = _read_colors(reader, items)
+    return colors is not None and not colors.full_range and not _read_coding(reader, items).chroma
+
+
+def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
+    """Return the size after the clean aperture and the rotation, in the order of the properties."""
+    extent = next((box for box in properties if box.kind == b"ispe"), None)
+    if extent is None:
+        raise reader.corrupt("it does not tell its size")
+    width, height = reader.unpack(">II", extent.start + 4)
+    for box in properties:
+        if box.kind == b"clap":
+            wide, wide_parts, high, high_parts = reader.unpack(">IIII", box.start)
+            if not (wide_parts and high_parts):
+                raise reader.corrupt("its clean aperture is impossible")
+            width, height = min(width, wide // wide_parts), min(height, high // high_parts)
+        elif box.kind == b"irot" and reader.byte(box.start) & 3 in _QUARTER_TURNS:
+            width, height = height, width
+    reader.check_size(width, height)
+    return width, height
+
+
+def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
+    """Return the pixels that a decoder computes for the primary picture, before it is cropped.
+
+    Of a picture that is made of others, such as a grid of tiles, they are those of its canvas or those of its
+    parts together, whichever are more. A part that is used twice is decoded twice. The transparency of a
+    picture or of a part counts in its place if it is larger.
+    """
+    known: dict[int, int] = {}
+
+    def pixels(item: int, depth: int) -> int:
+        if depth > _DEEPEST:
+            raise reader.corrupt(f"its pictures are made of pictures in more than {_DEEPEST} levels")
+        if item not in known:
+            parts = items.parts.get(item, ())
+            extents = [box for box in items.properties.get(item, ()) if box.kind == b"ispe"]
+            if not extents and not parts:
+                raise reader.corrupt("a picture that it is made of does not tell its size")
+            stated = [math.prod(reader.unpack(">II", box.start + 4)) for box in extents]
+            canvas = math.prod(read_canvas(reader, items, item))
+            together = sum(pixels(part, depth + 1) for part in parts)
+            alphas = [pixels(alpha, depth + 1) for alpha in _alphas(reader, items, item)]
+            known[item] = max([*stated, canvas, together, *alphas])
+        return known[item]
+
+    return pixels(items.primary, 1)
+
+
+def _with_first_parts(items: Items) -> Iterator[int]:
+    """Yield the primary item, then the first one that it is made of, and so on."""
+    item = items.primary
+    for _ in range(_DEEPEST):
+        yield item
+        parts = items.parts.get(item)
+        if not parts:
+            return
+        item = parts[0]
+
+
+def _with_parts(items: Items) -> Iterator[FileBox]:
+    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
+    for item in _with_first_parts(items):
+        yield from items.properties.get(item, ())
+
+
+def _read_rgb_space(reader: HeaderReader, items: Items) -> RgbSpace | None:
+    light_level = next((box for box in _with_parts(items) if box.kind == b"clli"), None)
+    peak = reader.unpack(">H", light_level.start)[0] if light_level else 0
+    colors = _read_colors(reader, items)
+    return from_code_points(*colors.code_points, peak) if colors and colors.code_points else None
+
+
+def _read_colors(reader: HeaderReader, items: Items) -> StreamColors | None:
+    """Return the code points and the range that a property states, or else the coded picture."""
+    for box in _with_parts(items):
+        if box.kind == b"colr" and reader.read(box.start, 4) == b"nclx":
+            primaries, transfer, flags = reader.unpack(">HH2xB", box.start + 4)
+            return StreamColors((primaries, transfer), bool(flags & _FULL_RANGE))
+    return _colors_of_stream(reader, items)
+
+
+def _colors_of_stream(reader: HeaderReader, items: Items) -> StreamColors | None:
+    """Return what the coded picture states itself.
+
+    The header that does so is in the configuration of the codec. AV1 may have it only before the data.
+    """
+    for item in _with_first_parts(items):
+        for box in items.properties.get(item, ()):
+            if box.kind == b"hvcC":
+                return hevc.read_colors(_head(reader, box.start, box.end))
+            if box.kind == b"av1C":
+                configured = av1.read_colors(_head(reader, box.start + _AV1_CONFIGURATION, box.end))
+                start = items.places.get(item, reader.size)
+                return configured or av1.read_colors(_head(reader, start, reader.size))
+    return None
+
+
+def _head(reader: HeaderReader, start: int, end: int) -> bytes:
+    """Read what is between two offsets, but not much more than headers of streams need."""
+    return reader.read(start, min(end - start, _LONGEST_STREAM_HEAD)) if start < end else b""
+
+
+def _read_coding(reader: HeaderReader, items: Items) -> _Coding:
+    for box in _with_parts(items):
+        if box.kind == b"hvcC":
+            chroma, depth = reader.unpack("BB", box.start + 16)
+            return _Coding("heic", 8 + (depth & 7), chroma & 3)
+        if box.kind == b"av1C":
+            flags = reader.byte(box.start + 2)
+            return _Coding("avif", _av1_depth(flags), _av1_chroma(flags))
+    raise reader.unsupported("its picture is coded neither as HEVC nor as AV1")
+
+
+def _av1_depth(flags: int) -> int:
+    high, twelve = flags >> 6 & 1, flags >> 5 & 1
+    return 8 + 2 * high + 2 * (high & twelve)
+
+
+def _av1_chroma(flags: int) -> int:
+    """Return the chroma format in the numbers of HEVC, from the three flags of AV1."""
+    monochrome, across, down = flags >> 4 & 1, flags >> 3 & 1, flags >> 2 & 1
+    return 0 if monochrome else 3 - across - down
+
+
+def _has_alpha(reader: HeaderReader, items: Items) -> bool:
+    """Return True if the primary picture has transparency, or if it is a grid and one of its tiles has."""
+    tiles = items.parts.get(items.primary, ()) if items.kinds.get(items.primary) == b"grid" else ()
+    return any(_alphas(reader, items, item) for item in (items.primary, *dict.fromkeys(tiles)))
+
+
+def _alphas(reader: HeaderReader, items: Items, item: int) -> list[int]:
+    """Return the items that are the transparency of an item."""
+    return [
+        auxiliary
+        for auxiliary in items.auxiliaries.get(item, ())
+        for box in items.properties.get(auxiliary, ())
+        if box.kind == b"auxC" and _read_role(reader, box) in _ALPHA_ROLES
+    ]
+
+
+def _read_role(reader: HeaderReader, box: FileBox) -> bytes:
+    """Return what an auxiliary picture is for: a URN that ends with a zero, or with its box."""
+    start = box.start + 4
+    role, _, _ = reader.read(start, max(0, min(_LONGEST_ROLE, box.end - start))).partition(b"\0")
+    return role

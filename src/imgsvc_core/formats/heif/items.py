@@ -1,0 +1,222 @@
+"""The items of a HEIF file: kinds, properties, references and places (ISO/IEC 14496-12, section 8.11)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
+from imgsvc_core.formats.reader import HeaderReader
+
+_MOST_ITEMS = 65_536
+_CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
+_WITH_PLACES = {*_CANVAS_AT, b"av01"}
+_IN_FILE, _IN_ITEM_DATA = 0, 1
+_OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
+
+
+@attrs.frozen
+class Items:
+    """The items of a file by number: the primary one, and of each its kind, properties and references.
+
+    ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
+    ``places`` are where the data of derived pictures and of AV1 begins. ``premultiplied`` are the pictures
+    whose colors are multiplied by their alpha.
+    """
+
+    primary: int
+    kinds: Mapping[int, bytes]
+    properties: Mapping[int, tuple[FileBox, ...]]
+    parts: Mapping[int, tuple[int, ...]]
+    auxiliaries: Mapping[int, tuple[int, ...]]
+    places: Mapping[int, int]
+    premultiplied: frozenset[int]
+
+
+@attrs.frozen
+class Location:
+    """Where the first piece of the data of an item begins, and the fields that say so.
+
+    Of the start, from a base on, and then of the length. Their sizes are in bytes.
+    """
+
+    item: int
+    method: int
+    start: int
+    base: int
+    field: int
+    size: int
+    length_size: int
+    pieces: int
+
+
+def read_items(reader: HeaderReader) -> Items:
+    """Read what the file says of its items."""
+    boxes = _read_meta(reader)
+    if b"pitm" not in boxes or b"iprp" not in boxes:
+        raise reader.unsupported("it holds no still picture")
+    primary = boxes[b"pitm"].start
+    parts: dict[int, tuple[int, ...]] = {}
+    auxiliaries: dict[int, tuple[int, ...]] = {}
+    premultiplied: set[int] = set()
+    for kind, source, targets in _read_references(reader, boxes[b"iref"]) if b"iref" in boxes else ():
+        if kind == b"dimg":
+            parts[source] = (*parts.get(source, ()), *targets)
+        elif kind == b"auxl":
+            for target in targets:
+                auxiliaries[target] = (*auxiliaries.get(target, ()), source)
+        elif kind == b"prem":
+            premultiplied.add(source)
+    stated = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
+    kinds = {item: kind for item, kind, _ in stated}
+    placed = not _WITH_PLACES.isdisjoint(kinds.values()) and b"iloc" in boxes
+    return Items(
+        reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
+        kinds,
+        _read_properties(reader, boxes[b"iprp"]),
+        parts,
+        auxiliaries,
+        _places(reader, boxes) if placed else {},
+        frozenset(premultiplied),
+    )
+
+
+def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int]:
+    """Return the size that the data of a derived picture states; nothing for other items."""
+    offset = _CANVAS_AT.get(items.kinds.get(item, b""))
+    start = items.places.get(item)
+    if offset is None or start is None:
+        return 0, 0
+    width, height = reader.unpack(">II" if reader.byte(start + 1) & 1 else ">HH", start + offset)
+    return width, height
+
+
+def locate(reader: HeaderReader, kind: bytes) -> Location:
+    """Return where the first item of a kind is, which the file must have, in one piece."""
+    boxes = _read_meta(reader)
+    number = next(number for number, found, _ in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
+    return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
+
+
+def read_exif(reader: HeaderReader) -> bytes | None:
+    """Read the first EXIF block; None unless it is in one piece in the file."""
+    try:
+        place = locate(reader, b"Exif")
+        length = _number(reader, place.field + place.size, place.length_size)
+        if place.method != _IN_FILE or place.pieces != 1:
+            return None
+        data = reader.read(place.start, length)
+    except (CorruptImage, KeyError, StopIteration):
+        return None
+    return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
+
+
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the kind of each EXIF item is stated, and its content, empty unless it is in one piece."""
+    boxes = _read_meta(reader)
+    if b"iinf" not in boxes or b"iloc" not in boxes:
+        return
+    places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}
+    for number, kind, kind_at in _read_kinds(reader, boxes[b"iinf"]):
+        if kind == b"Exif" and number in places:
+            place = places[number]
+            whole = place.method == _IN_FILE and place.pieces == 1
+            length = _number(reader, place.field + place.size, place.length_size) if whole else 0
+            yield kind_at, reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
+
+
+def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
+    meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
+    if meta is None:
+        raise reader.unsupported("it holds no still picture")
+    return {box.kind: box for box in reversed(list(read_boxes(reader, meta.start + 4, meta.end)))}
+
+
+def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes, int]]:
+    """Yield number and kind of each item, and where the kind is; entries before version 2 tell none."""
+    for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
+        version = reader.byte(entry.start)
+        if entry.kind == b"infe" and version >= 2:
+            layout = ">I2x4s" if version > 2 else ">H2x4s"
+            yield *reader.unpack(layout, entry.start + 4), entry.start + struct.calcsize(layout)
+
+
+def _places(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:
+    """Return the start of the data of each item; items in other files have none."""
+    begins = {_IN_FILE: 0}
+    if b"idat" in boxes:
+        begins[_IN_ITEM_DATA] = boxes[b"idat"].start
+    places = _read_locations(reader, boxes[b"iloc"])
+    return {place.item: begins[place.method] + place.start for place in places if place.method in begins}
+
+
+def _read_locations(reader: HeaderReader, box: FileBox) -> Iterator[Location]:
+    version, sizes = reader.unpack(">B3xH", box.start)
+    offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
+    item_size = 4 if version == 2 else 2
+    offset = box.start + 6
+    (count,) = reader.unpack(">I" if version == 2 else ">H", offset)
+    offset += item_size
+    for _ in range(min(count, _MOST_ITEMS)):
+        (item,) = reader.unpack(">I" if version == 2 else ">H", offset)
+        offset += item_size
+        method = 0
+        if version:
+            method = reader.unpack(">H", offset)[0] & 15
+            offset += 2
+        offset += 2  # of the table of other files
+        base = _number(reader, offset, base_size)
+        (extents,) = reader.unpack(">H", offset + base_size)
+        offset += base_size + 2
+        skipped = index_size if version else 0
+        field = offset + skipped
+        start = base + (_number(reader, field, offset_size) if extents else 0)
+        offset += extents * (skipped + offset_size + length_size)
+        yield Location(item, method, start, base, field, offset_size, length_size, extents)
+
+
+def _number(reader: HeaderReader, offset: int, size: int) -> int:
+    return int.from_bytes(reader.read(offset, size), "big")
+
+
+def _read_references(reader: HeaderReader, box: FileBox) -> Iterator[tuple[bytes, int, tuple[int, ...]]]:
+    """Yield kind, source item and target items of each reference."""
+    code, size = (">I", 4) if reader.byte(box.start) else (">H", 2)
+    for reference in read_boxes(reader, box.start + 4, box.end):
+        (source,) = reader.unpack(code, reference.start)
+        (count,) = reader.unpack(">H", reference.start + size)
+        targets = reader.unpack(f">{count}{code[1]}", reference.start + size + 2)
+        yield reference.kind, source, targets
+
+
+def _read_properties(reader: HeaderReader, parent: FileBox) -> Mapping[int, tuple[FileBox, ...]]:
+    """Return the property boxes of each item, in the order in which they apply."""
+    container = first_box(reader, parent, b"ipco")
+    if container is None:
+        raise reader.corrupt("it tells no properties of its picture")
+    boxes = list(read_boxes(reader, container.start, container.end))
+    found: dict[int, tuple[FileBox, ...]] = {}
+    for box in read_boxes(reader, parent.start, parent.end):
+        if box.kind == b"ipma":
+            for item, numbers in _read_associations(reader, box):
+                found[item] = tuple(boxes[number - 1] for number in numbers if 1 <= number <= len(boxes))
+    return found
+
+
+def _read_associations(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, list[int]]]:
+    version, flags, count = reader.unpack(">B2xBI", box.start)
+    if count > _MOST_ITEMS:
+        raise reader.corrupt(f"it has {count:,} items")
+    item_code, item_size = (">I", 4) if version else (">H", 2)
+    number_code, number_size, mask = ("H", 2, 0x7FFF) if flags & 1 else ("B", 1, 0x7F)
+    offset = box.start + 8
+    for _ in range(count):
+        (item,) = reader.unpack(item_code, offset)
+        numbers = reader.byte(offset + item_size)
+        offset += item_size + 1
+        values = reader.unpack(f">{numbers}{number_code}", offset)
+        yield item, [value & mask for value in values]
+        offset += numbers * number_size

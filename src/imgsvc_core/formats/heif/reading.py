@@ -1,0 +1,85 @@
+"""HEIC and AVIF: pictures arrive upright, and 10 or 12 bits become 16."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats import availability
+from imgsvc_core.formats.boundary import decoder
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.heif.header import is_limited_gray, is_premultiplied
+from imgsvc_core.formats.heif.items import read_exif
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.metadata import EXIF, PROFILE, XMP
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.readers.expected_size import check_stored
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, straight
+
+
+def read_avif(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """Return RGB or gray, with alpha if the file has it."""
+    return _read_by_libvips(source, info, settings)
+
+
+def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    """Return RGB or gray, with alpha if the file has it.
+
+    Raises:
+        MissingDependency: there is no decoder for HEVC.
+    """
+    if availability.reader_backend("heic") == "libvips":
+        return _read_by_libvips(source, info, settings)
+    return _read_by_pillow_heif(source, info)
+
+
+def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+    image = still(open_lazily("heif", source, settings, fail_on="error"))
+    bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
+    block = read_exif(HeaderReader(source, "HEIF"))  # of several, libvips takes the last
+    return attach(_as_described(image, bits, source, info), {EXIF: block})
+
+
+def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
+    import numpy as np
+    import pillow_heif
+
+    with source.open() as file, decoder("heic"):
+        heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
+        if not len(heif):  # the decoder leaves out what it cannot make sense of
+            raise CorruptImage("The HEIC image is damaged: its picture cannot be put together.")
+        width, height = heif.size
+        facts = heif.info
+    check_stored(width, height, info)
+    with decoder("heic"):
+        pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
+    image = _as_described(from_array(pixels), int(facts.get("bit_depth", 8)), source, info)
+    return attach(
+        image,
+        {
+            PROFILE: facts.get("icc_profile"),
+            EXIF: facts.get("exif"),
+            XMP: facts.get("xmp"),
+        },
+    )
+
+
+def _as_described(image: pyvips.Image, bits: int, source: ByteSource, info: ImageInfo) -> pyvips.Image:
+    """Return decoded pixels as gray if the file is gray, in full range, and with straight alpha.
+
+    libheif delivers gray in the range in which it is stored. Alpha is always in full range.
+    """
+    gray = info.colorspace == "gray"
+    if gray and image.bands >= 3:
+        luma = image[0].copy(interpretation="grey16" if image.format == "ushort" else "b-w")
+        image = luma.bandjoin(image[3]) if image.bands == 4 else luma
+    decoded = image
+    if image.format == "ushort" and bits < 16:
+        image = full_range(image, bits)
+    if gray and is_limited_gray(HeaderReader(source, "HEIF")):
+        luma = full_range(decoded[0], bits, limited=True)
+        image = luma.bandjoin(image[1]) if image.hasalpha() else luma
+    if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
+        image = straight(image)
+    return image

@@ -1,0 +1,234 @@
+"""JPEG: the segments before the first scan (ITU-T T.81, annex B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from imgsvc_core.formats.directory import EXIF_PREFIX, read_orientation
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.jpeg.quantization import estimate_quality
+from imgsvc_core.formats.reader import HeaderReader
+
+_DHT, _JPG, _DAC = 0xC4, 0xC8, 0xCC
+_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {_DHT, _JPG, _DAC}
+_SEQUENTIAL = frozenset({0xC0, 0xC1})
+_PROGRESSIVE = frozenset({0xC2, 0xCA})
+_LOSSLESS = frozenset({0xC3, 0xCB})
+_HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
+_SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
+_APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
+_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
+_USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
+
+_COLOR_SPACES = {1: "gray", 3: "srgb", 4: "cmyk"}
+_SUBSAMPLINGS = {
+    (1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1", (4, 2): "4:1:0",
+}  # fmt: skip
+_YCCK = 2
+_MOST_SEGMENTS = 10_000
+_MOST_JUNK = 1 << 16
+
+
+class _Component(NamedTuple):
+    """One channel of the frame: its number, sampling factors and the number of its quantization table."""
+
+    number: int
+    horizontal: int
+    vertical: int
+    table: int
+
+
+class Segment(NamedTuple):
+    """A segment: its marker, and where its content starts and how long it is."""
+
+    marker: int
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Where the next segment should start."""
+        return self.start + self.length
+
+
+class FrameHeader(NamedTuple):
+    """What the start of frame tells."""
+
+    marker: int
+    depth: int
+    height: int
+    width: int
+    components: tuple[_Component, ...]
+
+    @property
+    def sequential(self) -> bool:
+        """True if each scan holds whole blocks, coded by Huffman."""
+        return self.marker in _SEQUENTIAL
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation.
+
+    Of several EXIF blocks the first counts, as it does for decoders.
+    """
+    frame: FrameHeader | None = None
+    tables: dict[int, Sequence[int]] = {}
+    orientation, profile, transform = None, False, None
+    for marker, start, length in _segments(reader):
+        if marker in _START_OF_FRAME:
+            if frame is not None:
+                raise reader.corrupt("it has two frame headers")
+            frame = _read_frame(reader, marker, start, length)
+        elif marker == _DQT:
+            tables |= read_tables(reader, start, length)
+        elif orientation is None and _is_exif(reader, marker, start, length):
+            orientation = read_orientation(reader.part(start, length))
+        elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
+            profile = True
+        elif marker == _APP14 and length >= 12 and reader.read(start, 5) == b"Adobe":
+            transform = reader.byte(start + 11)
+    if frame is None:
+        raise reader.corrupt("it has no frame header before its data")
+    return ImageInfo(
+        format="jpg",
+        width=frame.width,
+        height=frame.height,
+        colorspace=_COLOR_SPACES[len(frame.components)],
+        interlaced=frame.marker in _PROGRESSIVE,
+        subsample=_subsampling(frame, transform),
+        depth=frame.depth,
+        quality=None if frame.marker in _LOSSLESS else _quality(frame, tables),
+        bytes=reader.size,
+        orientation=orientation or 1,
+        profile=profile,
+        lossless=frame.marker in _LOSSLESS,
+    )
+
+
+def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+    """Yield where the name of each EXIF block is, and its content after the name."""
+    for marker, start, length in _segments(reader):
+        if _is_exif(reader, marker, start, length):
+            yield start, reader.part(start + len(EXIF_PREFIX), length - len(EXIF_PREFIX))
+
+
+def _is_exif(reader: HeaderReader, marker: int, start: int, length: int) -> bool:
+    return marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX
+
+
+def read_header(reader: HeaderReader) -> tuple[list[Segment], FrameHeader]:
+    """Return the segments up to the header of the first scan, and what the start of frame tells."""
+    segments = [Segment(*segment) for segment in _segments(reader)]
+    frames = (segment for segment in segments if segment.marker in _START_OF_FRAME)
+    return segments, _read_frame(reader, *next(frames))
+
+
+def in_one_scan(reader: HeaderReader) -> bool:
+    """Return True if the first scan holds all channels whole, so that a decoder looks at no other."""
+    channels, progressive = 0, False
+    for marker, start, _ in _segments(reader):
+        if marker in _START_OF_FRAME:
+            channels, progressive = reader.byte(start + 5), marker in _PROGRESSIVE
+        elif marker == _SOS:
+            return reader.byte(start) == channels and not progressive
+    return False
+
+
+def plain_scan(reader: HeaderReader) -> int | None:
+    """Return where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
+
+    Segments must follow each other: what lies between them may be skipped by one decoder and not by another.
+    Those that take a file for lossless write beyond their memory when they decode it small (TurboJPEG 3).
+    """
+    sequential, channels, end = False, 0, 2
+    for marker, start, length in _segments(reader):
+        if start != end + 4:
+            return None
+        end = start + length
+        if marker in _START_OF_FRAME:
+            sequential, channels = marker in _SEQUENTIAL, reader.byte(start + 5)
+        elif marker == _SOS:
+            return end if sequential and reader.byte(start) == channels else None
+    return None
+
+
+def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
+    """Read the quantization tables of a DQT segment by number, their entries in the order of the file."""
+    tables = {}
+    end = start + length
+    while start < end:
+        head = reader.byte(start)
+        wide = bool(head >> 4)
+        tables[head & 15] = reader.unpack(">64H", start + 1) if wide else reader.read(start + 1, 64)
+        start += 1 + (128 if wide else 64)
+    return tables
+
+
+def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
+    """Yield marker, start and length of the content of each segment, up to the header of the first scan."""
+    offset = 2
+    for _ in range(_MOST_SEGMENTS):
+        prefix, marker, high, low = reader.read(offset, 4)
+        if prefix == 0xFF and marker in _USUAL:
+            offset, length = offset + 2, high << 8 | low
+        else:
+            marker, offset = _next_marker(reader, offset)
+            if marker == _EOI:
+                raise reader.corrupt("it ends before its data")
+            if marker in _WITHOUT_LENGTH or marker == _SOI:
+                continue
+            length = int.from_bytes(reader.read(offset, 2), "big")
+        if length < 2:
+            raise reader.corrupt(f"one of its segments has the impossible length {length}")
+        yield marker, offset + 2, length - 2
+        if marker == _SOS:
+            return
+        offset += length
+    raise reader.corrupt(f"it has more than {_MOST_SEGMENTS:,} segments before its data")
+
+
+def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
+    """Return the next marker and the offset after it, skipping stray bytes as decoders do."""
+    for position in range(offset, offset + _MOST_JUNK):
+        prefix, marker = reader.read(position, 2)
+        if prefix == 0xFF and marker not in (0x00, 0xFF):
+            return marker, position + 2
+    raise reader.corrupt("its segments do not follow each other")
+
+
+def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> FrameHeader:
+    if marker in _HIERARCHICAL:
+        raise reader.unsupported("hierarchical JPEG is not supported; save it as baseline or progressive")
+    depth, height, width, count = reader.unpack(">BHHB", start)
+    reader.check_size(width, height)
+    if count not in _COLOR_SPACES:
+        raise reader.unsupported(f"it has {count} channels; expected 1, 3 or 4")
+    if length != 6 + 3 * count or not 2 <= depth <= 16:
+        raise reader.corrupt("its frame header is impossible")
+    if marker in _LOSSLESS and depth != 8:
+        raise reader.unsupported(f"it is lossless with {depth} bits per channel; expected 8")
+    components = []
+    described = reader.read(start + 6, 3 * count)
+    for number, sampling, table in zip(described[::3], described[1::3], described[2::3], strict=True):
+        component = _Component(number, sampling >> 4, sampling & 15, table)
+        if not (1 <= component.horizontal <= 4 and 1 <= component.vertical <= 4):
+            raise reader.corrupt("its sampling factors are impossible")
+        components.append(component)
+    return FrameHeader(marker, depth, height, width, tuple(components))
+
+
+def _subsampling(frame: FrameHeader, transform: int | None) -> str | None:
+    if len(frame.components) == 1 or (len(frame.components) == 4 and transform != _YCCK):
+        return None
+    luma, chroma = frame.components[:2]
+    return _SUBSAMPLINGS.get((luma.horizontal // chroma.horizontal, luma.vertical // chroma.vertical))
+
+
+def _quality(frame: FrameHeader, tables: Mapping[int, Sequence[int]]) -> int | None:
+    luminance = tables.get(frame.components[0].table)
+    if luminance is None:
+        return None
+    if len(frame.components) == 1 or frame.components[1].table == frame.components[0].table:
+        return estimate_quality(luminance)
+    return estimate_quality(luminance, tables.get(frame.components[1].table, ()))

@@ -1,0 +1,120 @@
+"""JPEG whose header decoders warn of, though all of its pixels are there.
+
+Decoders tell only the first of their warnings, which says nothing of the pixels if it is one of the header.
+So they get a copy whose header says the same in the usual way, and what they still warn of concerns pixels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jpeg.header import read_header
+from imgsvc_core.formats.reader import HeaderReader
+
+_APP0, _APP2, _APP14, _SOS = 0xE0, 0xE2, 0xEE, 0xDA
+_LENGTH = 4  # bytes of a marker and a length, before the content
+_JFIF_MAJOR, _JFIF_BYTES = 5, 14
+_ADOBE_TRANSFORM = 11
+# By the number of channels; decoders take all others for the last one: YCbCr and YCCK.
+_TRANSFORMS = {3: (0, 1), 4: (0, 2)}
+
+_ICC = b"ICC_PROFILE\0"
+_ICC_HEAD = len(_ICC) + 2  # then the number of the part, and how many there are
+_MOST_OF_ICC = 65_519  # bytes in a part
+_LARGEST_ICC = 255 * _MOST_OF_ICC  # the number of a part is one byte
+_SIGNATURE_AT = 36  # in every profile: "acsp"
+
+_ALL_COEFFICIENTS = b"\0\x3f\0"  # what scans of sequential files hold, as their last bytes say
+_ODD_SCAN = re.compile(
+    rb"(\xff\xda\0(?:\x08\x01.{2}|\x0a\x02.{4}|\x0c\x03.{6}|\x0e\x04.{8}))(?!\0\x3f\0).{3}", re.DOTALL
+)
+
+
+def with_sound_header(source: ByteSource) -> ByteSource:
+    """Return the file, or a copy if a decoder would warn of its header.
+
+    What lies between segments is left out, unless it is a segment whose marker is damaged: tables and colors
+    may be missing then.
+    """
+    reader = HeaderReader(source, "JPEG")
+    segments, frame = read_header(reader)
+    channels = len(frame.components)
+    ends = (2, *(segment.end for segment in segments[:-1]))
+    gaps = [
+        reader.read(end, segment.start - _LENGTH - end) for end, segment in zip(ends, segments, strict=True)
+    ]
+    if any(map(_is_segment, gaps)):
+        return source
+    stored = [(segment.marker, reader.read(segment.start, segment.length)) for segment in segments]
+    usual = [(marker, _usual(marker, content, channels, frame.sequential)) for marker, content in stored]
+    usual = _with_sound_profile(usual)
+    several = frame.sequential and stored[-1][1][0] != channels
+    if usual == stored and not (any(gaps) or several):
+        return source
+    rest = source.read(segments[-1].end)
+    if several:
+        rest = _ODD_SCAN.sub(rb"\1" + _ALL_COEFFICIENTS, rest)
+    head = (
+        bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content for marker, content in usual
+    )
+    return ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
+
+
+def _is_segment(stray: bytes) -> bool:
+    """Return True if bytes are as long as a segment in their place would say."""
+    return len(stray) > _LENGTH and int.from_bytes(stray[2:_LENGTH], "big") == len(stray) - 2
+
+
+def _usual(marker: int, content: bytes, channels: int, sequential: bool) -> bytes:
+    """Return the content of a segment with the values that decoders take odd ones for."""
+    if marker == _APP0 and len(content) >= _JFIF_BYTES and content.startswith(b"JFIF\0"):
+        return content[:_JFIF_MAJOR] + b"\1" + content[_JFIF_MAJOR + 1 :]
+    if marker == _APP14 and len(content) > _ADOBE_TRANSFORM and content.startswith(b"Adobe"):
+        transform = content[_ADOBE_TRANSFORM]
+        known = _TRANSFORMS.get(channels, (transform,))
+        taken = transform if transform in known else known[-1]
+        return content[:_ADOBE_TRANSFORM] + bytes((taken,)) + content[_ADOBE_TRANSFORM + 1 :]
+    if marker == _SOS and sequential:
+        return content[: -len(_ALL_COEFFICIENTS)] + _ALL_COEFFICIENTS
+    return content
+
+
+def _with_sound_profile(segments: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return the segments with the parts of the color profile numbered from 1, each once."""
+    places = [place for place, segment in enumerate(segments) if _is_of_profile(*segment)]
+    parts = [
+        (content[len(_ICC)], content[_ICC_HEAD:]) for _, content in (segments[place] for place in places)
+    ]
+    counts = {segments[place][1][len(_ICC) + 1] for place in places}
+    numbered = counts == {len(parts)} and {number for number, _ in parts} == {*range(1, len(parts) + 1)}
+    if not places or (numbered and any(piece for _, piece in parts)):
+        return segments
+    profile = _joined(parts)
+    pieces = [profile[start : start + _MOST_OF_ICC] for start in range(0, len(profile), _MOST_OF_ICC)]
+    renumbered = [
+        (_APP2, _ICC + bytes((number, len(pieces))) + piece) for number, piece in enumerate(pieces, start=1)
+    ]
+    others = [segment for place, segment in enumerate(segments) if place not in places]
+    return others[: places[0]] + renumbered + others[places[0] :]
+
+
+def _is_of_profile(marker: int, content: bytes) -> bool:
+    return marker == _APP2 and len(content) >= _ICC_HEAD and content.startswith(_ICC)
+
+
+def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
+    """Return the profile that numbered parts make in one of the orders that are found, if a JPEG can hold it.
+
+    A part that is repeated counts once. Encoders also count from 0, or give all parts one number.
+    """
+    first_of = dict(reversed(parts))
+    in_order = b"".join(piece for _, piece in sorted(first_of.items()))
+    as_stored = b"".join(piece for _, piece in parts)
+    for profile in (in_order, as_stored):
+        size = int.from_bytes(profile[:4], "big")
+        fits = _SIGNATURE_AT < size <= min(len(profile), _LARGEST_ICC)
+        if fits and profile[_SIGNATURE_AT:].startswith(b"acsp"):
+            return profile[:size]
+    return b""

@@ -1,0 +1,110 @@
+"""JPEG decoded by libvips to the end of the file, also where it does not do so by itself.
+
+libvips tells no warning that comes after the last lines: that is where lost blocks show. Of a file in several
+scans it reads all before it returns a line. So the file gets a second scan, which changes no pixel.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyvips
+
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jpeg.header import FrameHeader, Segment, read_header
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.vips import to_array
+
+_DHT, _DRI, _SOS = 0xC4, 0xDD, 0xDA
+_BLOCK = 8
+# Two tables, number 3 of each kind, in which the code 0 means no difference, or the end of the block.
+_TABLES = b"".join(bytes((kind, 1)) + bytes(16) for kind in (0x03, 0x13))
+_NO_RESTARTS = b"\0\0"
+_SMALLEST = 8
+_TAIL = 1 << 12  # bytes of a file in which its end is looked for
+
+_LEFT_OVER = re.compile(r"(\d+) extraneous bytes before marker 0xd9")
+_END = b"\xff\xd9"
+_PADDING = b"\0\xff"
+
+
+def decode(source: ByteSource, shrink: int) -> Any:
+    """Return the pixels of a file in one scan, as an array of (height, width, bands).
+
+    Raises:
+        pyvips.Error: libvips warns of anything.
+    """
+    reader = HeaderReader(source, "JPEG")
+    segments, frame = read_header(reader)
+    gray = len(frame.components) == 1
+    data = _in_color(source, segments, frame) if gray else _in_two_scans(source, reader)
+    image = pyvips.Image.jpegload_buffer(data, shrink=shrink, fail_on="warning")
+    return to_array(image.extract_band(0) if gray else image)
+
+
+def bytes_left_over(complaint: str) -> int | None:
+    """Return how many bytes a decoder found between the coded data and the end, if it complains of that."""
+    found = _LEFT_OVER.search(complaint)
+    return None if found is None else int(found[1])
+
+
+def ends_with_padding(data: bytes, scan: int, left_over: int) -> bool:
+    """Return True if the last bytes of the picture, whose data starts at ``scan``, are padding."""
+    end = data.find(_END, scan)
+    return end >= 0 and not data[end - left_over : end].strip(_PADDING)
+
+
+def without_padding(source: ByteSource) -> ByteSource:
+    """Return a file in several scans without zeros before its end, which decoders take for lost blocks.
+
+    The last zero may also be coded data, so the file is decoded in the smallest size there is.
+    """
+    if b"\0" + _END not in source.read(max(0, source.size - _TAIL)):
+        return source
+    segments, _ = read_header(HeaderReader(source, "JPEG"))
+    scan = segments[-1].end
+    data = bytes(source.buffer())
+    end = data.find(_END, scan)
+    try:
+        pyvips.Image.jpegload_buffer(data, shrink=_SMALLEST, fail_on="warning").avg()
+    except pyvips.Error as error:
+        left_over = bytes_left_over(error.detail)
+        if left_over is not None and ends_with_padding(data, scan, left_over):
+            return ByteSource(data[: end - left_over] + data[end:], name=source.name)
+    return source
+
+
+def _in_color(source: ByteSource, segments: list[Segment], frame: FrameHeader) -> bytes:
+    """Return a gray file as one whose colors are in scans that do not follow."""
+    start, length = next((place, size) for marker, place, size in segments if marker == frame.marker)
+    gray = source.read(start, length)
+    number, rest = gray[6], gray[7:9]
+    colors = b"".join(bytes((other,)) + rest for other in (number, number ^ 1, number ^ 2))
+    patched = _segment(frame.marker, gray[:5] + b"\3" + colors)
+    return source.read(0, start - 4) + patched + source.read(start + length)
+
+
+def _in_two_scans(source: ByteSource, reader: HeaderReader) -> bytes:
+    """Return the file with a scan of the first channel before its own, in which all coefficients are 0."""
+    segments, frame = read_header(reader)
+    first = frame.components[0]
+    across, down = (max(sides) for sides in zip(*(part[1:3] for part in frame.components), strict=True))
+    width = -(-frame.width * first.horizontal // across)
+    height = -(-frame.height * first.vertical // down)
+    bits = 2 * -(-width // _BLOCK) * -(-height // _BLOCK)
+    zeros = bytes(bits // 8) + (bytes((0xFF >> bits % 8,)) if bits % 8 else b"")
+    own = [(segment.marker, reader.read(*segment[1:])) for segment in segments]
+    empty = (
+        _segment(_DHT, _TABLES)
+        + _segment(_DRI, _NO_RESTARTS)
+        + _segment(_SOS, bytes((1, first.number, 0x33, 0, 63, 0)))
+        + zeros
+        + b"".join(_segment(marker, content) for marker, content in own if marker in (_DHT, _DRI))
+    )
+    scan = segments[-1].start - 4
+    return source.read(0, scan) + empty + source.read(scan)
+
+
+def _segment(marker: int, content: bytes) -> bytes:
+    return bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content

@@ -1,0 +1,37 @@
+"""JPEG, by libvips."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.metadata import jpeg_segments, keep_profile
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.sink import Sink
+from imgsvc_core.formats.table import codec_effort
+
+_LEVELS: dict[int | str, dict[str, bool]] = {
+    "plain": {},
+    "optimized": {"optimize_coding": True},
+    "trellis": {"optimize_coding": True, "trellis_quant": True},
+    "exhaustive": {
+        "optimize_coding": True, "trellis_quant": True, "overshoot_deringing": True, "optimize_scans": True,
+    },
+}  # fmt: skip
+
+_AFTER_START = 2  # the bytes of the first marker
+
+
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    """Write a progressive JPEG unless told otherwise."""
+    image, subsampling = choose_subsampling(image, settings)
+    options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
+    if settings.progressive is False:
+        options.pop("optimize_scans", None)
+    else:
+        options["interlace"] = True
+    sink.insert(_AFTER_START, jpeg_segments(image))
+    sink.save(
+        image, "jpeg", Q=settings.quality, keep=keep_profile(image), **options,
+        subsample_mode="on" if subsampling == "420" else "off",
+    )  # fmt: skip

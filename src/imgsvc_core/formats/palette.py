@@ -1,0 +1,182 @@
+"""PNG with a palette: of all colors of the picture, or of as many as are asked for.
+
+libvips writes the numbers of the colors as a gray picture, whose lines are stored as those of an indexed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+import pyvips
+
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.metadata import keep_profile
+from imgsvc_core.formats.png import header as png
+from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.vips import from_array, to_array
+
+MOST_COLORS = 256
+_INDEXED = 3  # the color type of such a PNG
+_PIXELS = (b"IHDR", b"IDAT", b"IEND")
+_SAMPLED_PIXELS = 1024  # enough to see that photographs have too many colors
+_AT_ONCE = 1 << 17  # pixels whose colors are counted
+_DITHERED_ALPHA = 100  # of fewer colors, those of libvips, which dithers translucent pixels, are no gain
+_DITHERED_GRAYS = 64  # of more, Pillow takes some for others
+
+
+@attrs.frozen
+class Indexed:
+    """The colors of a picture as an array of (n, 4), RGBA, and the number of each pixel's color.
+
+    The colors that are not opaque come first. ``bands`` are those of the picture. Grays at equal distances
+    need no palette.
+    """
+
+    colors: Any
+    numbers: Any
+    bands: int
+
+    @property
+    def are_gray(self) -> bool:
+        """Return True if all colors are grays, so that near numbers are near colors."""
+        return bool((self.colors[:, :2] == self.colors[:, 1:3]).all())
+
+    @property
+    def bits(self) -> int:
+        """Bits per pixel."""
+        return next(bits for bits in (1, 2, 4, 8) if len(self.colors) <= 1 << bits)
+
+    def head(self, header: bytes, others: Iterable[bytes] = ()) -> list[bytes]:
+        """Return the chunks before the pixels: ``header`` is that of the numbers, others belong between."""
+        if self.bands == 1 and (bits := self.bits) < 8:
+            levels = [level * 255 // ((1 << bits) - 1) for level in range(len(self.colors))]
+            if self.colors[:, 0].tolist() == levels:
+                return [make_chunk(b"IHDR", header), *others]
+        has_alpha, opacity = self.bands in (2, 4), self.colors[:, 3]
+        not_opaque = opacity[: max(1, int((opacity < 255).sum()))]  # by this chunk readers tell alpha
+        return [
+            make_chunk(b"IHDR", header[:9], bytes((_INDEXED,)), header[10:]),
+            *others,
+            make_chunk(b"PLTE", self.colors[:, :3].tobytes()),
+            *([make_chunk(b"tRNS", not_opaque.tobytes())] if has_alpha else ()),
+        ]
+
+
+def index_exactly(pixels: Any, most: int) -> Indexed | None:
+    """Number the colors of an array of (height, width, bands); `None` if they are more, or have 16 bits."""
+    import numpy as np
+
+    if pixels.dtype != np.uint8:
+        return None
+    height, width, bands = pixels.shape
+    step = height * width // _SAMPLED_PIXELS
+    if step > 1 and len(_distinct(_packed(pixels.reshape(-1, bands)[::step]))) > most:
+        return None
+    rows = max(1, _AT_ONCE // width)
+    tops = range(0, height, rows)
+    colors = np.empty(0, np.uint32)
+    for top in tops:
+        lengths, starts = _runs(_packed(pixels[top : top + rows]))
+        colors = _distinct(np.concatenate((colors, starts)))
+        if len(colors) > most:
+            return None
+    numbers = np.empty((height, width), np.uint8)
+    for top in tops:
+        if len(tops) > 1:  # all runs together may take more memory than the picture
+            lengths, starts = _runs(_packed(pixels[top : top + rows]))
+        part = numbers[top : top + rows]
+        part[:] = np.repeat(np.searchsorted(colors, starts).astype(np.uint8), lengths).reshape(part.shape)
+    return Indexed(colors[:, None].view(np.uint8), numbers, bands)
+
+
+def _packed(pixels: Any) -> Any:
+    """Return each pixel of 8 bits as a number whose highest byte is alpha."""
+    import numpy as np
+
+    bands = pixels.shape[-1]
+    rgba = np.full((pixels.size // bands, 4), 255, np.uint8)
+    rgba[:, :3] = pixels.reshape(-1, bands)[:, : 3 if bands >= 3 else 1]
+    if bands in (2, 4):
+        rgba[:, 3] = pixels.reshape(-1, bands)[:, -1]
+    return rgba.view("<u4").reshape(-1)
+
+
+def _distinct(packed: Any) -> Any:
+    """Return each color once, in order. ``numpy.unique`` takes several times as long."""
+    import numpy as np
+
+    return _runs(np.sort(packed))[1]
+
+
+def _runs(packed: Any) -> tuple[Any, Any]:
+    """Return the lengths and the colors of runs of one color: most neighbors in graphics are equal."""
+    import numpy as np
+
+    ends = np.flatnonzero(np.concatenate(([True], packed[1:] != packed[:-1], [True])))
+    return ends[1:] - ends[:-1], packed[ends[:-1]]
+
+
+def index_nearly(image: pyvips.Image, most: int) -> Indexed:
+    """Number the colors of a picture of 8 bits that is reduced to ``most`` colors.
+
+    Opaque pictures are dithered, but for many grays, which show no steps.
+    """
+    import numpy as np
+    from PIL import Image
+
+    from imgsvc_core.formats.quantizer import Histogram, nearest
+
+    pixels = to_array(image)
+    if image.hasalpha() and most >= _DITHERED_ALPHA:
+        encoded = image.pngsave_buffer(palette=True, bitdepth=8, compression=1, keep="none")
+        pixels = to_array(pyvips.Image.pngload_buffer(encoded))
+        indexed = index_exactly(pixels, most)
+        if indexed is not None:
+            return indexed
+    rgba = _packed(pixels).view(np.uint8).reshape(*pixels.shape[:2], 4)
+    visible = rgba.reshape(-1, 4).copy()
+    visible[:, :3] = np.rint(visible[:, :3] * (visible[:, 3:] / 255))  # colors count by how visible they are
+    histogram = Histogram.of(visible)
+    chosen = histogram.choose(most)
+    if image.bands == 3 or (image.bands == 1 and most <= _DITHERED_GRAYS):
+        palette = Image.new("P", (1, 1))
+        palette.putpalette(chosen[:, :3].tobytes())
+        picture = Image.fromarray(np.ascontiguousarray(rgba[..., :3]))
+        rgba[..., :3] = np.asarray(picture.quantize(palette=palette).convert("RGB"))
+    else:
+        straight = chosen.astype(np.float64)
+        straight[:, :3] *= 255 / np.maximum(straight[:, 3:], 1)
+        becomes = np.rint(np.clip(straight, 0, 255)).astype(np.uint8)[nearest(histogram.colors, chosen)]
+        rgba = becomes[histogram.numbers(visible)].reshape(rgba.shape)
+    indexed = index_exactly(rgba if image.hasalpha() else rgba[..., :3], most)
+    assert indexed is not None
+    return indexed
+
+
+def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:
+    """Encode as PNG, with the profile of the image; ``options`` go to libvips' PNG writer.
+
+    Lines have no filter by default, as differences of numbers mean nothing.
+    """
+    (_, header), *body = chunks_of(
+        from_array(indexed.numbers).pngsave_buffer(
+            **{"keep": "none", "filter": "none", "bitdepth": indexed.bits, **options}
+        )
+    )
+    head = indexed.head(header, metadata_chunks(image))
+    return b"".join((png.SIGNATURE, *head, *(make_chunk(*chunk) for chunk in body if chunk[0] in _PIXELS)))
+
+
+def metadata_chunks(image: pyvips.Image) -> list[bytes]:
+    """Return the chunks of the profile and the resolution of an image."""
+    corner = chunks_of(image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep_profile(image)))
+    return [make_chunk(kind, content) for kind, content in corner if kind not in _PIXELS]
+
+
+def chunks_of(data: bytes) -> list[tuple[bytes, bytes]]:
+    """Return kind and content of the chunks of a PNG."""
+    reader = HeaderReader(ByteSource(data), "PNG")
+    return [(chunk.kind, png.read_content(reader, chunk)) for chunk in png.read_chunks(reader)]

@@ -1,0 +1,94 @@
+"""Small PNGs, decoded at once: the same pixels as from libvips, in a tenth of the time."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import attrs
+
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.png.header import Head, read_chunks, read_content, read_head
+from imgsvc_core.formats.reader import HeaderReader
+
+_MOST_BYTES = 1 << 17
+_MODES = {0: "L", 4: "LA", 2: "RGB", 6: "RGBA"}  # of Pillow, by the color type
+_PER_METER = 1
+_USUAL_RESOLUTION = 2.834  # pixels per millimeter: 72 per inch, as libvips has it
+
+
+@attrs.frozen
+class SmallPng:
+    """An array of (height, width, bands), and the pixels per millimeter across and down."""
+
+    pixels: Any
+    resolution: tuple[float, float]
+
+
+def read(source: ByteSource) -> SmallPng | None:
+    """Decode a PNG of 8 bits without a palette, not interlaced.
+
+    Return None if it is large, and if anything is unusual or damaged: libvips decodes or refuses these files.
+    """
+    if source.size > _MOST_BYTES:
+        return None
+    reader = HeaderReader(source, "PNG")
+    try:
+        head = read_head(reader)
+        chunks = [(chunk.kind, read_content(reader, chunk)) for chunk in read_chunks(reader)]
+    except CorruptImage:
+        return None
+    kinds = [kind for kind, _ in chunks]
+    parts = [b"IDAT"] * kinds.count(b"IDAT")
+    first, deciding = kinds.index(b"IDAT") if parts else 0, [*filter(_decides_on_pixels, kinds)]
+    if deciding != [b"IHDR", *parts, b"IEND"] or kinds[first : first + len(parts)] != parts:
+        return None
+    data = b"".join(content for _, content in chunks[first : first + len(parts)])
+    resolution = _resolution(dict(chunks[:first]), kinds)
+    lines = None if resolution is None else _inflated(data, head)
+    if resolution is None or lines is None:
+        return None
+    pixels = _decoded(lines, _MODES[head.color], (head.width, head.height))
+    return None if pixels is None else SmallPng(pixels, resolution)
+
+
+def _decides_on_pixels(kind: bytes) -> bool:
+    """Return True for chunks that decoders must understand, and for transparency."""
+    return kind[:1].isupper() or kind == b"tRNS"
+
+
+def _inflated(data: bytes, head: Head) -> bytes | None:
+    """Return the filtered lines, or None if any is missing or unsound, which Pillow does not look at."""
+    expected = head.height * (1 + head.width * head.bits // 8)
+    inflating = zlib.decompressobj()
+    try:
+        lines = inflating.decompress(data, expected + 1)
+    except zlib.error:
+        return None
+    return lines if len(lines) == expected and inflating.eof else None
+
+
+def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[float, float] | None:
+    """Return the resolution of the pHYs chunk, or None if only a decoder of all of the file may know it."""
+    if b"pHYs" not in kinds:
+        return None if b"eXIf" in kinds else (_USUAL_RESOLUTION, _USUAL_RESOLUTION)
+    content = before_data.get(b"pHYs", b"")
+    if len(content) != 9 or content[8] != _PER_METER or kinds.count(b"pHYs") > 1:
+        return None
+    across, down = struct.unpack(">II", content[:8])
+    return (across / 1000, down / 1000)
+
+
+def _decoded(lines: bytes, mode: str, size: tuple[int, int]) -> Any | None:
+    """Return the pixels of filtered lines, which Pillow takes as a stream of zlib that it need not expand."""
+    import numpy as np
+    from PIL import Image
+
+    stream = zlib.compress(lines, zlib.Z_NO_COMPRESSION)
+    try:
+        picture = Image.frombytes(mode, size, stream, "zip", mode)
+    except ValueError:
+        return None
+    return np.asarray(picture).reshape(size[1], size[0], -1)

@@ -1,0 +1,286 @@
+"""TIFF and BigTIFF: the first page, and the smaller copies that a pyramid holds (TIFF 6.0)."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator
+
+from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.directory import Directory, read_first_directory, valid_orientation
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
+
+
+class Tag(enum.IntEnum):
+    """The tags that say how the pixels of a page are stored."""
+
+    WIDTH = 256
+    HEIGHT = 257
+    BITS = 258
+    COMPRESSION = 259
+    PHOTOMETRIC = 262
+    BIT_ORDER = 266
+    STRIP_OFFSETS = 273
+    ORIENTATION = 274
+    CHANNELS = 277
+    ROWS_PER_STRIP = 278
+    STRIP_LENGTHS = 279
+    PLANES = 284
+    PREDICTOR = 317
+    TILE_WIDTH = 322
+    TILE_HEIGHT = 323
+    TILE_OFFSETS = 324
+    TILE_LENGTHS = 325
+    SUB_DIRECTORIES = 330
+    EXTRA_CHANNELS = 338
+    SAMPLE_FORMAT = 339
+    JPEG_TABLES = 347
+    CHROMA_STEPS = 530
+    XMP = 700
+    PROFILE = 34675
+
+
+# None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
+COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
+# These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
+_OLD_JPEG, _JPEG = 6, 7
+RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
+# No build of the libraries reads these; asked for them, they complain on standard error.
+_NEVER_READ = {50001: "WebP"}
+PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
+UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
+WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
+_BITS = {UNSIGNED: (8, 16, 32, 64), SIGNED: (8, 16, 32, 64), REAL: (16, 32, 64), UNDEFINED: (8, 16, 32)}
+_BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
+_CIELAB, _ICCLAB = 8, 9
+_SEPARATE_PLANES = 2
+_NO_PREDICTOR, HORIZONTAL = 1, 2
+_RGB, _CMYK = 2, 5
+_PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, _RGB, _CMYK)
+_ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
+_YCBCR = 6
+_COLOR_SPACES = {
+    0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", _CIELAB: "lab", _ICCLAB: "lab",
+    32844: "gray", 32845: "srgb",
+}  # fmt: skip
+_COLORS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
+_SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
+_PYRAMID_TOLERANCE = 5
+_SMALLEST_LEVEL = 2
+_MOST_LEVELS = 32
+_MOST_CHANNELS = 65_535
+_MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of libvips
+
+
+def read_info(reader: HeaderReader) -> ImageInfo:
+    """Read the facts of the first page, in its stored size, before its orientation.
+
+    A TIFF of many pages is a document and not an animation: ``frames`` is 1, and only the first page is read.
+    """
+    page = read_first_directory(reader)
+    if page.repeats:  # libtiff reads values of all tags, also of unknown ones
+        raise reader.corrupt("its tags share their values, which together have more bytes than the file")
+    width, height = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
+    reader.check_size(width, height)
+    photometric = page.first(Tag.PHOTOMETRIC, 1)
+    if photometric not in _COLOR_SPACES:
+        raise reader.unsupported(
+            f"its photometric interpretation {photometric} is not supported; save it as RGB"
+        )
+    compression = page.first(Tag.COMPRESSION, 1)
+    if compression not in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS):
+        name = _NEVER_READ.get(compression, compression)
+        raise reader.unsupported(f"its compression {name} is not supported; save it with deflate")
+    colorspace = _COLOR_SPACES[photometric]
+    depth = max(page.numbers(Tag.BITS, _MOST_CHANNELS) or (1,))
+    channels = page.first(Tag.CHANNELS, 1)
+    if not 1 <= depth <= 64 or channels < 1:
+        raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
+    _check_samples(reader, page, depth, channels)
+    tile = math.prod(_tile(page))
+    return ImageInfo(
+        format="tiff",
+        width=width,
+        height=height,
+        colorspace=colorspace,
+        subsample=_subsampling(page) if photometric == _YCBCR else None,
+        depth=8 if colorspace == "palette" else depth,
+        bytes=reader.size,
+        alpha=_has_alpha(page, channels - _COLORS[colorspace]),
+        orientation=valid_orientation(page),
+        profile=Tag.PROFILE in page.entries,
+        levels=_levels(page, (width, height)),
+        channels=channels,
+        decoded_pixels=tile if tile > width * height else None,
+    )
+
+
+def needs_following_pages(page: Directory, levels: tuple[tuple[int, int], ...]) -> bool:
+    """Return True if the pages after the first one are its smaller copies."""
+    return bool(levels) and Tag.SUB_DIRECTORIES not in page.entries
+
+
+def has_planes(page: Directory) -> bool:
+    """Return True if the page stores its channels one after the other, and not interleaved."""
+    return page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and page.first(Tag.CHANNELS, 1) > 1
+
+
+def has_halves(page: Directory) -> bool:
+    """Return True if libvips can only read the samples of 64 bits as two halves."""
+    return page.first(Tag.BITS, 1) == 64
+
+
+def has_alpha_beyond_libvips(page: Directory) -> bool:
+    """Return True if libvips divides premultiplied colors wrongly: it takes some samples to end at 255."""
+    if has_planes(page) or PREMULTIPLIED not in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS):
+        return False
+    bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
+    if kind == REAL:
+        return photometric != _RGB
+    return kind == SIGNED or bits >= 32 or (photometric == _CMYK and bits == 16)
+
+
+def is_read_by_channels(page: Directory) -> bool:
+    """Return True if the channels of the page are decoded each for itself."""
+    bare = has_halves(page) or has_alpha_beyond_libvips(page)
+    return has_planes(page) or is_read_as_gray(page) or (bare and not is_beyond_libvips(page))
+
+
+def is_read_as_gray(page: Directory) -> bool:
+    """Return True if all samples of the page are decoded as those of one gray picture.
+
+    Pillow rounds colors of 16 bits to 8, and knows no gray of 12 and 16 bits whose lowest value is white.
+    """
+    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+    plain = page.first(Tag.PREDICTOR, _NO_PREDICTOR) in (_NO_PREDICTOR, HORIZONTAL)
+    deep = bits == 16 and compression in RARE_COMPRESSIONS and plain
+    return not has_planes(page) and (deep or (bits == 12 and white_is_lowest(page)))
+
+
+def is_icc_lab(page: Directory) -> bool:
+    """Return True if Lab colors are encoded as in ICC profiles, with gray in the middle of the numbers."""
+    return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == _ICCLAB
+
+
+def white_is_lowest(page: Directory) -> bool:
+    """Return True if the page is gray and its lowest value is white."""
+    return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
+
+
+def is_beyond_libvips(page: Directory) -> bool:
+    """Return True if only Pillow decodes the page."""
+    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
+    eight_bit_lab = photometric == _CIELAB and bits == 8
+    full_ycbcr = photometric == _YCBCR and compression != _JPEG and _subsampling(page) == "4:4:4"
+    rare = bits == 12 or compression in RARE_COMPRESSIONS
+    return eight_bit_lab or full_ycbcr or rare or has_tiles_beyond_libvips(page)
+
+
+def has_tiles_beyond_libvips(page: Directory) -> bool:
+    """Return True if libvips takes the tiles for damage, as they are large in bytes or beside the image."""
+    sides = _tile(page)
+    channels = 1 if has_planes(page) else page.first(Tag.CHANNELS, 1)
+    size = math.prod(sides) * channels * page.first(Tag.BITS, 1) / 8
+    beside = 2 * max(page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0))
+    most = min(_MOST_TILE_SIDE, math.ceil(beside / _STEP_OF_TILES) * _STEP_OF_TILES)
+    return max(sides) > most or size > _MOST_TILE_BYTES
+
+
+def _tile(page: Directory) -> tuple[int, int]:
+    return page.first(Tag.TILE_WIDTH, 0), page.first(Tag.TILE_HEIGHT, 0)
+
+
+def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:
+    kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
+    photometric = page.first(Tag.PHOTOMETRIC, 1)
+    old_jpeg = page.first(Tag.COMPRESSION, 1) == _OLD_JPEG
+    if has_planes(page) and (old_jpeg or photometric not in (*_PLAIN_PHOTOMETRICS, _CIELAB)):
+        raise reader.unsupported(
+            "its colors are stored in separate planes; save it with interleaved channels"
+        )
+    if len(set(page.numbers(Tag.BITS, _MOST_CHANNELS))) > 1:
+        raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
+    if has_alpha_beyond_libvips(page) and (photometric not in _PLAIN_PHOTOMETRICS or is_beyond_libvips(page)):
+        raise reader.unsupported(
+            "its premultiplied transparency is not supported in its compression or colors; "
+            "save it in RGB with unsigned samples of 16 bits and deflate"
+        )
+    predicted = page.first(Tag.PREDICTOR, _NO_PREDICTOR) != _NO_PREDICTOR
+    if depth == 64 and (predicted or photometric not in _PLAIN_PHOTOMETRICS):
+        raise reader.unsupported(
+            "its samples of 64 bits are only supported in gray, RGB and CMYK without a predictor; "
+            "save it with samples of 32 bits"
+        )
+    narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
+    if not narrow and depth not in _BITS.get(kind, ()):
+        name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(
+            kind, "complex or unknown"
+        )
+        raise reader.unsupported(
+            f"its {name} samples of {depth} bits are not supported; "
+            "save it with unsigned samples of 8 or 16 bits"
+        )
+
+
+def _has_alpha(page: Directory, extra: int) -> bool:
+    """Return True if an extra channel says that it is transparency, or if the only one says nothing."""
+    if Tag.EXTRA_CHANNELS not in page.entries:
+        return extra == 1
+    kinds = page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
+    return any(kind in TRANSPARENT for kind in kinds)
+
+
+def _subsampling(page: Directory) -> str | None:
+    across, down = (*page.numbers(Tag.CHROMA_STEPS, 2), 2, 2)[:2]
+    return _SUBSAMPLINGS.get((across, down))
+
+
+def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """Return the sizes of a pyramid, in following pages or in sub-directories. Empty if damaged."""
+    try:
+        inner = (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
+        return _pyramid(page, full, _following(page)) or _pyramid(page, full, inner)
+    except CorruptImage:
+        return ()
+
+
+def _following(page: Directory) -> Iterator[Directory]:
+    while page.next:
+        page = page.at(page.next)
+        yield page
+
+
+def _pyramid(
+    page: Directory, full: tuple[int, int], copies: Iterable[Directory]
+) -> tuple[tuple[int, int], ...]:
+    """Return the sizes of the copies, if each is half as large as the one before, give or take rounding.
+
+    Copies that are stored otherwise than the page may be beyond the decoder of the page.
+    """
+    sizes: list[tuple[int, int]] = []
+    for index, copy in enumerate(copies, start=1):
+        size = copy.first(Tag.WIDTH, 0), copy.first(Tag.HEIGHT, 0)
+        if copy.repeats or not _is_stored_alike(copy, page):
+            return ()
+        for side, full_side in zip(size, full, strict=True):
+            if side < _SMALLEST_LEVEL or abs(side - (full_side >> index)) > _PYRAMID_TOLERANCE:
+                return ()
+        if index > _MOST_LEVELS:
+            return ()
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def _is_stored_alike(copy: Directory, page: Directory) -> bool:
+    """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
+    if is_read_by_channels(copy) or is_read_by_channels(page) or unsound_tags(copy):
+        return False
+    known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
+    same_samples = all(
+        copy.numbers(tag, _MOST_CHANNELS) == page.numbers(tag, _MOST_CHANNELS) for tag in _ALIKE
+    )
+    return known and same_samples and is_beyond_libvips(copy) == is_beyond_libvips(page)

@@ -1,0 +1,35 @@
+"""Tags of TIFF that no pixel needs, but for which libtiff refuses a file (TIFF 6.0, section 8)."""
+
+from __future__ import annotations
+
+import math
+
+from imgsvc_core.formats.directory import ORIENTATION, Directory
+
+_OF_PIXELS = frozenset(
+    {
+        *range(256, 260), 262, 266, 273, *range(277, 280), 284, 292, 293, 317, 320, *range(322, 326), 330,
+        332, 338, 339, 347, *range(512, 522), *range(529, 533), *range(32995, 32999),
+    }
+)  # fmt: skip
+# Highest and lowest values, and names of inks: libtiff refuses those that do not fit the number of channels.
+_ONLY_REFUSED_FOR = frozenset({280, 281, 333, 334, 340, 341})
+_RESOLUTIONS = frozenset({282, 283})
+_RESOLUTION_UNIT = 296
+_UNITS = range(1, 4)
+_ORIENTATIONS = range(1, 9)
+
+
+def unsound_tags(page: Directory) -> frozenset[int]:
+    """Return the tags that say nothing of the pixels, and have values that cannot be."""
+    return frozenset(tag for tag in page.entries if tag not in _OF_PIXELS and not _is_sound(page, tag))
+
+
+def _is_sound(page: Directory, tag: int) -> bool:
+    if not page.is_readable(tag) or tag in _ONLY_REFUSED_FOR:
+        return False
+    if tag in _RESOLUTIONS:
+        return 0 <= page.real(tag) < math.inf
+    if tag == ORIENTATION:
+        return page.first(tag, 0) in _ORIENTATIONS
+    return tag != _RESOLUTION_UNIT or page.first(tag, 0) in _UNITS
