@@ -33,6 +33,7 @@ from imgsvc_core.plan import Plan, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.steps import LayWatermark
 from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.sources.opening import Opened, open_source
@@ -273,7 +274,7 @@ def _paddings(task: _Task, request: Spec) -> dict[str, Sides]:
     from imgsvc_core.pixels.nine_patch import padding
 
     picture = partial(render_watermark, task.watermarks, task.limits, task.deadline, 0)
-    return {id: padding(picture(Watermark(id=id), Size(1, 1))) for id in frames}
+    return {id: padding(picture(LayWatermark(Watermark(id=id)), Size(1, 1))) for id in frames}
 
 
 def _make(

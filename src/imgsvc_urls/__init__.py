@@ -18,15 +18,25 @@ from imgsvc_urls.errors import DialectError, InvalidSignature, UrlExpired
 from imgsvc_urls.parsing import PictureUrl, parse
 from imgsvc_urls.signatures import UNSIGNED, SignedPath, sign, split, verify
 from imgsvc_urls.signer import ANIMATED_FORMATS, PREFERRED_FORMATS, ROOT, Signer
-from imgsvc_urls.sources import OriginSource, Source, UrlSource, is_origin_name, source_of
+from imgsvc_urls.sources import (
+    AnySource,
+    InlineSource,
+    OriginSource,
+    Source,
+    UrlSource,
+    is_origin_name,
+    source_of,
+)
 
 __all__ = [
     "ANIMATED_FORMATS",
     "PREFERRED_FORMATS",
     "ROOT",
     "UNSIGNED",
+    "AnySource",
     "Delivery",
     "DialectError",
+    "InlineSource",
     "InvalidSignature",
     "OriginSource",
     "PictureUrl",

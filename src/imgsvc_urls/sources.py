@@ -42,7 +42,15 @@ class OriginSource:
     path: str
 
 
+@attrs.frozen
+class InlineSource:
+    """A source that is no file anywhere: its bytes. A URL of another service may name them otherwise."""
+
+    data: bytes
+
+
 Source: TypeAlias = UrlSource | OriginSource
+AnySource: TypeAlias = Source | InlineSource
 
 
 def is_origin_name(name: str) -> bool:

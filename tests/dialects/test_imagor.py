@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
 from imgsvc_core.plan.geometry import Box
-from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_core.spec import restore
+from imgsvc_urls import InlineSource, OriginSource, UrlSource
 from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.imagor import Imagor, ImagorUrl, sign
 from imgsvc_urls.dialects.translating import translate
@@ -260,11 +261,92 @@ def test_watermarks(arguments: str, expected: dict[str, object]) -> None:
     assert document(asked)["filter"] == [{"mark": {"watermark": {"id": "w1", **expected}}}]
 
 
+WITH_LOGO = Imagor(unsafe=True, watermarks={"logo.png": "w1"})
+LOGO = np.full((20, 40, 3), (0, 0, 255), np.uint8)
+
+
+def made(parts: str, image: str = IMAGE) -> Any:
+    """The pixels that a URL makes of a gray picture of 90 x 60, or of a color."""
+    asked = url(parts, image, WITH_LOGO)
+    source: Any = asked.source.data if isinstance(asked.source, InlineSource) else None
+    source = source or as_vips(np.full((60, 90, 3), 200, np.uint8)).pngsave_buffer()
+    spec = translate(asked, source, watermarks={"w1": LOGO})
+    assert isinstance(spec, imgsvc.Spec)
+    assert restore(imgsvc.unparse(spec)) == spec
+    return np.asarray(imgsvc.process(source, spec, watermarks={"w1": LOGO}).to_pil().convert("RGBA"))
+
+
+@pytest.mark.parametrize(
+    ("path", "box"),
+    [
+        ("logo.png,10,5", (10, 5, 50, 25)),
+        ("b64:bG9nby5wbmc,right,bottom", (50, 40, 90, 60)),
+        ("logo.png", (0, 0, 40, 20)),
+        ("/20x20/logo.png,center,center", (35, 20, 55, 40)),
+        ("/20x20/filters:padding(blue,5)/logo.png,0,0", (0, 0, 30, 30)),
+        ("fit-in/f-50x0/logo.png,0,0", (0, 0, 40, 20)),
+        ("stretch/f-50xfull-50/logo.png,0,0", (0, 0, 40, 10)),
+        ("-fx/logo.png,0,0", (0, 0, 90, 45)),
+        ("/30x30/color:0000ff,-5,-5", (55, 25, 85, 55)),
+    ],
+)
+def test_pictures_that_are_laid_over(path: str, box: tuple[int, int, int, int]) -> None:
+    found = made(f"filters:image({path}):format(png)")
+    expected = np.full((60, 90), False)
+    expected[box[1] : box[3], box[0] : box[2]] = True
+    assert ((found == (0, 0, 255, 255)).all(axis=2) == expected).all()
+
+
+def test_pictures_over_pictures_that_are_laid_over() -> None:
+    inner = "/10x10/filters:invert()/color:ff0"
+    found = made(f"filters:image(/30x30/filters:image({inner},0,0)/color:red,center,center,50):format(png)")
+    assert (found[15:25, 30:40, :3] == (100, 100, 227)).all()
+    assert (found[30:40, 35:55, :3] == (227, 100, 100)).all()
+    masked = made("filters:image(/30x30/color:red,0,0,0,mask):format(png)")
+    assert (masked[:30, :30] == (200, 200, 200, 255)).all()
+    assert not masked[30:, :, 3].any()
+    multiplied = made("filters:image(/30x30/color:f00,0,0,0,multiply)")
+    assert np.abs(multiplied[:25, :25].astype(int) - (200, 0, 0, 255)).max() < 9
+
+
+@pytest.mark.parametrize(
+    ("parts", "image", "size", "color"),
+    [
+        ("30x20/filters:format(png)", "color:ff000080", (30, 20), (255, 0, 0, 128)),
+        ("30x/filters:format(png)", "color:navy", (30, 30), (0, 0, 128, 255)),
+        ("filters:format(png)", "color:none", (1, 1), (0, 0, 0, 0)),
+        ("fit-in/8x8/2x3/filters:fill(0f0):format(png)", "color:0F0", (12, 14), (0, 255, 0, 255)),
+    ],
+)
+def test_plain_colors(parts: str, image: str, size: tuple[int, int], color: tuple[int, ...]) -> None:
+    found = made(parts, image)
+    assert found.shape[1::-1] == size
+    assert (found == color).all()
+    assert output(url(parts.replace("png", "nosuch"), image), facts("svg", *size))["format"] == "jpg"
+
+
+def test_no_color_is_a_name_of_a_file() -> None:
+    assert url("30x20", "color:nosuch").source == UrlSource("https://color:nosuch")
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ("filters:image(/9x9/nosuch.png)", "'nosuch.png' is not in the table of watermarks"),
+        ("filters:image(/trim/9x9/logo.png)", "cannot be trimmed"),
+        ("filters:" + 9 * "image(/filters:" + "blur(1)" + 9 * "/color:red)", "more than 8 levels"),
+    ],
+)
+def test_pictures_that_cannot_be_laid_over(parts: str, told: str) -> None:
+    with pytest.raises(DialectError, match=told) as caught:
+        url(parts, dialect=WITH_LOGO)
+    assert caught.value.status == 400
+
+
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
         ("filters:watermark(logo.png,0,0)", "Filter 'watermark' of imagor"),
-        ("filters:image(/100x100/logo.png,center,center)", "Filter 'image' of imagor"),
         ("filters:text(IMAGOR,1,2)", "Filter 'text' of imagor"),
         ("9999999999x1", "at most 9 digits"),
     ],
@@ -276,7 +358,6 @@ def test_what_is_not_possible(parts: str, told: str) -> None:
 def test_other_refusals() -> None:
     assert "cannot be written as jxl" in refusal("filters:format(jxl)", status=406)
     assert "'page'" in refusal("filters:page(3)", facts("gif", 9, 9, frames=3))
-    assert "Plain colors" in refusal("100x100", image="color:red")
     with pytest.raises(DialectError, match="address of an image"):
         UNSAFE.parse(ForeignRequest("/unsafe/300x200/"))
 

@@ -35,6 +35,7 @@ from tests.support import photos
 
 LUMA = np.array((0.299, 0.587, 0.114))
 SAME = bytes(range(256))
+TOP_LEFT = {"id": "red", "gravity": "top-left"}
 
 
 def photo() -> NDArray[np.uint8]:
@@ -201,6 +202,36 @@ def test_several_marks() -> None:
     assert np.array_equal(found[8:], photo()[8:])
 
 
+def test_a_mark_after_a_request_of_its_own() -> None:
+    black, red = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), (255, 0, 0), np.uint8)
+    inner = Mark(watermark={"id": "black"})
+    request = Spec(resize={"width": 20, "height": 16, "mode": "stretch"}, filter=[inner])
+    found = after(photo(), Mark(watermark=TOP_LEFT, request=request), red=red, black=black)
+    assert (found[:16, :20] == (255, 0, 0)).all(axis=2).sum() == 16 * 20 - 64
+    assert (found[4:12, 6:14] == 0).all()
+    assert np.array_equal(found[16:], photo()[16:])
+
+
+def test_a_drawing_as_a_mark() -> None:
+    inner = '<rect width="9" height="5" fill="red"/>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="5">{inner}</svg>'
+    mark = Mark(watermark=TOP_LEFT, drawing=svg)
+    assert Spec(filter=[mark]).pictures == ()
+    found = after(photo(), mark)
+    assert (found[:5, :9] == (255, 0, 0)).all()
+    assert np.array_equal(found[5:], photo()[5:])
+
+
+def test_blends() -> None:
+    mark = np.full((90, 40, 3), (0, 128, 255), np.uint8)
+    found = after(photo(), Mark(watermark=TOP_LEFT, blend="multiply"), red=mark)
+    assert np.abs(found[:, :40, :3] - photo()[:, :40] * (0, 128 / 255, 1)).max() <= 1
+    assert np.array_equal(found[:, 40:, :3], photo()[:, 40:])
+    masked = after(photo(), Mark(watermark=TOP_LEFT, blend="dest-in"), red=mark)
+    assert (masked[:, :40, 3].min(), masked[:, 40:, 3].max()) == (255, 0)
+    assert np.array_equal(masked[:, :40, :3], photo()[:, :40])
+
+
 def _nine_patch() -> NDArray[np.uint8]:
     """A frame with red corners of 4 x 4 and blue sides that stretch, for a picture with 4 pixels around."""
     frame = np.zeros((14, 14, 4), np.uint8)
@@ -279,6 +310,7 @@ def _with_camera() -> bytes:
         Ground(width=300, height=300, kind="blur", sigma=9.0),
         RoundCorners(across=9, down=9),
         NinePatch(id="frame"),
+        Mark(watermark={"id": "frame"}, blend="multiply"),
     ],
     ids=lambda item: item.key,
 )

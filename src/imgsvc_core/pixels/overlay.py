@@ -8,10 +8,16 @@ from imgsvc_core.pixels.blending import over, to_rgb
 from imgsvc_core.pixels.channels import is_deep, split_alpha, white
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.plan.placement import Tiles
+from imgsvc_core.spec.effects import Blend
 
 
 def lay_over(
-    image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float = 1.0
+    image: pyvips.Image,
+    mark: pyvips.Image,
+    left: int,
+    top: int,
+    opacity: float = 1.0,
+    blend: Blend = "over",
 ) -> pyvips.Image:
     """Lay a mark on a picture. The parts of the mark outside of the picture are cut off.
 
@@ -28,6 +34,9 @@ def lay_over(
     assert alpha is not None
     if opacity != 1:
         mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
+    if blend != "over":
+        whole = mark.embed(part.left, part.top, image.width, image.height)
+        return image.composite2(whole, blend.replace("color", "colour")).cast(image.format)
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
 
 

@@ -23,8 +23,8 @@ from imgsvc_core.spec import Watermark
 
 T = TypeVar("T")
 
-Marks = Callable[[Watermark, Size], pyvips.Image]
-"""Return the picture of a watermark, at the size that it has on a picture of a size."""
+Marks = Callable[[steps.LayWatermark, Size], pyvips.Image]
+"""Return the picture that is laid over a picture of a size."""
 
 
 @attrs.frozen
@@ -133,10 +133,11 @@ def _corrections(image: pyvips.Image) -> Any:
 
 def _lay_watermark(frame: ScaledFrame, step: steps.LayWatermark, run: Run) -> ScaledFrame:
     mark = step.watermark
-    picture = run.once(step, lambda: run.marks(mark, frame.size))
+    picture = run.once(step, lambda: run.marks(step, frame.size))
     across, down = watermark_tiles((picture.width, picture.height), frame.size, mark)
     picture = overlay.tiled(overlay.faded(picture, mark.fade), across, down)
-    return ScaledFrame.whole(overlay.lay_over(frame.image, picture, across.start, down.start, mark.opacity))
+    place = across.start, down.start
+    return ScaledFrame.whole(overlay.lay_over(frame.image, picture, *place, mark.opacity, step.blend))
 
 
 def _resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
@@ -166,7 +167,7 @@ def _late(module: str, name: str) -> Renderer:
 def _lay_frame(frame: ScaledFrame, step: steps.LayFrame, run: Run) -> ScaledFrame:
     from imgsvc_core.pixels.nine_patch import lay_frame
 
-    picture = run.once(step, lambda: run.marks(Watermark(id=step.id), frame.size))
+    picture = run.once(step, lambda: run.marks(steps.LayWatermark(Watermark(id=step.id)), frame.size))
     return ScaledFrame.whole(lay_frame(frame.image, picture, step.padding))
 
 

@@ -17,9 +17,10 @@ from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_size
+from imgsvc_core.plan.steps import LayWatermark
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Resize, Spec, Watermark
+from imgsvc_core.spec import Resize, Spec
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
@@ -45,21 +46,25 @@ def render_watermark(
     limits: Limits,
     deadline: Deadline,
     memory: int,
-    watermark: Watermark,
+    step: LayWatermark,
     size: Size,
 ) -> pyvips.Image:
     """Return the picture of a watermark for an image of a size.
 
     ``memory`` is what the plan of that image may take already, in bytes.
     """
+    watermark, request = step.watermark, step.request
     with _naming_watermark(watermark.id):
-        opened = open_source(sources[watermark.id], limits, inlined_pixels=limits.source_pixels)
-        width, height = watermark_size(opened.info.upright_size, size, watermark)
-        request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
+        source = step.drawing.encode() if step.drawing else sources[watermark.id]
+        opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
+        if request is None:
+            width, height = watermark_size(opened.info.upright_size, size, watermark)
+            request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
         still = attrs.evolve(opened.info, frames=1)
         most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
         plan = compile_plan(request, still, limits=most, suffix=".png")
-        check_memory(memory + plan.memory, limits)
+        memory += plan.memory
+        check_memory(memory, limits)
         inner = partial(render_watermark, sources, limits, deadline, memory)
         with translate_errors(opened.info.format):
             image = deadline.watch(opened.load(plan.load))

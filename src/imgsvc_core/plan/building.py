@@ -283,8 +283,8 @@ def _step_of(item: Filter, state: _State) -> Step:
             return LayOnGround(item)
         case effects.RoundCorners():
             return CutCorners(item)
-        case effects.Mark(watermark=watermark):
-            return LayWatermark(watermark)
+        case effects.Mark():
+            return LayWatermark(item.watermark, item.request, item.drawing, item.blend)
         case effects.NinePatch(id=id):
             return LayFrame(id, state.paddings.get(id, (0, 0, 0, 0)))
         case effects.WithoutAlpha():

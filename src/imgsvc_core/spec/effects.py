@@ -15,7 +15,7 @@ from imgsvc_core.spec.filters import Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number, Text
 from imgsvc_core.spec.parsing import restore_operation
-from imgsvc_core.spec.request import PartKind
+from imgsvc_core.spec.request import PartKind, Spec, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 _FACTOR = Number(-1e9, 1e9)
@@ -79,6 +79,28 @@ class _Restored(PartKind):
         if isinstance(value, Mapping):
             return restore_operation(self.operation, value)
         return super().parse(value)
+
+
+@attrs.frozen
+class _Request:
+    """The kind of a parameter that is a request of its own, also with internal parameters."""
+
+    expectation = "request"
+
+    def parse(self, value: object) -> Spec:
+        from imgsvc_core.spec.internal import restore  # which knows these filters
+
+        if isinstance(value, Spec):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError(value)
+        return restore(value)
+
+    def unparse(self, value: Spec) -> dict[str, Any]:
+        return unparse(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object"}
 
 
 @declared
@@ -212,6 +234,12 @@ class RoundCorners(Filter):
     )
 
 
+Blend = Literal[
+    "over", "multiply", "color-burn", "darken", "screen", "color-dodge", "lighten", "add", "overlay",
+    "soft-light", "hard-light", "difference", "exclusion", "dest-in", "dest-out",
+]  # fmt: skip
+
+
 @declared
 class Mark(Filter):
     """Lay a watermark over the picture."""
@@ -220,11 +248,19 @@ class Mark(Filter):
     title: ClassVar[str] = "Mark"
 
     watermark: Accepts[Watermark, Watermark | dict[str, Any]] = param("The watermark.", _Restored(Watermark))
+    request: Accepts[Spec | None, Spec | Mapping[str, Any] | None] = param(
+        "What is done to its picture before, in place of what its size asks for.", _Request(), default=None
+    )
+    drawing: str | None = param(
+        "A drawing in SVG that is laid over in place of its picture.", Text(1000), default=None
+    )
+    blend: Blend = param("How colors and alpha of the two are mixed.", default="over")
 
     @property
-    def picture(self) -> str:
-        """Return the id of the watermark."""
-        return self.watermark.id
+    def pictures(self) -> tuple[str, ...]:
+        """Return the ids of the watermark, and of those that are laid over it."""
+        nested = () if self.request is None else self.request.pictures
+        return nested if self.drawing else (self.watermark.id, *nested)
 
 
 @declared
@@ -240,9 +276,9 @@ class NinePatch(Filter):
     id: str = param("Id of the frame, a watermark picture.", Text(200))
 
     @property
-    def picture(self) -> str:
+    def pictures(self) -> tuple[str, ...]:
         """Return the id of the frame."""
-        return self.id
+        return (self.id,)
 
 
 @declared

@@ -14,9 +14,9 @@ class Filter(Operation):
     """Base of the filters."""
 
     @property
-    def picture(self) -> str | None:
-        """Return the id of the watermark picture that the filter needs, if it needs one."""
-        return None
+    def pictures(self) -> tuple[str, ...]:
+        """Return the ids of the watermark pictures that the filter needs."""
+        return ()
 
     @property
     def is_neutral(self) -> bool:

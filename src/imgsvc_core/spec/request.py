@@ -152,8 +152,8 @@ class Spec(Parameters):
     @property
     def pictures(self) -> tuple[str, ...]:
         """Return the ids of the watermark pictures that the request needs."""
-        named = (self.watermark.id if self.watermark else None, *(item.picture for item in self.filter))
-        return tuple(dict.fromkeys(id for id in named if id is not None))
+        named = (self.watermark.id,) if self.watermark else ()
+        return tuple(dict.fromkeys((*named, *(id for item in self.filter for id in item.pictures))))
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
         """Return names and values of the operations that are present, in their order, without filters."""

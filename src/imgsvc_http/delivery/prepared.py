@@ -24,7 +24,7 @@ from imgsvc_http.delivery.answers import cache_control
 from imgsvc_http.header_fields import combined
 from imgsvc_http.services import Services, limit_rate, services_of
 from imgsvc_http.state.clock import now
-from imgsvc_urls import Delivery, OriginSource, UrlSource
+from imgsvc_urls import AnySource, Delivery
 from imgsvc_urls.dialects import ForeignDelivery
 
 _MOST = 4096
@@ -52,7 +52,7 @@ class Prepared:
 
     principal: Principal
     is_valid: Callable[[], bool]
-    source: UrlSource | OriginSource
+    source: AnySource
     file: str | None
     key: str
     etag: str

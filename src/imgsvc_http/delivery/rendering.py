@@ -25,7 +25,7 @@ from imgsvc_http.processing.pipeline import Source
 from imgsvc_http.processing.tasks import TaskResult
 from imgsvc_http.services import Services, limit_misses
 from imgsvc_http.settings import DeliverySettings
-from imgsvc_urls import OriginSource, UrlSource
+from imgsvc_urls import AnySource, InlineSource, UrlSource
 from imgsvc_urls.dialects import ForeignUrl
 
 PIXELS_VERSION = imgsvc_core.__version__
@@ -52,7 +52,7 @@ class Order:
     """
 
     account_id: str
-    source: UrlSource | OriginSource
+    source: AnySource
     asked: Spec | ForeignUrl
     accept: str | None
     version: str | None
@@ -165,8 +165,10 @@ async def _rendered(services: Services, order: Order, source: Source) -> TaskRes
     return await services.pipeline.render(source, spec, limits, call, accept=order.accept)
 
 
-def _shown(source: UrlSource | OriginSource) -> str:
-    """Return a source as people write it: its URL, or its origin and path."""
+def _shown(source: AnySource) -> str:
+    """Return a source as people write it: its URL, or its origin and path. Others have a digest."""
+    if isinstance(source, InlineSource):
+        return hashlib.sha256(source.data).hexdigest()
     return source.url if isinstance(source, UrlSource) else f"{source.origin}/{source.path}"
 
 

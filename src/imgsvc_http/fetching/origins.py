@@ -43,7 +43,7 @@ from imgsvc_http.settings import Origin
 from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
-from imgsvc_urls import OriginSource, Source, UrlSource
+from imgsvc_urls import AnySource, InlineSource, OriginSource, UrlSource
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class Origins:
             name: _Folder(name, origin, seconds) for name, origin in origins.items() if not origin.is_web
         }
 
-    async def identity(self, source: Source, version: str | None = None) -> Identity | None:
+    async def identity(self, source: AnySource, version: str | None = None) -> Identity | None:
         """Return the identity of a file or object, or None for a source that has to be fetched for it.
 
         What was found out a moment ago counts, but not for a new version.
@@ -128,7 +128,7 @@ class Origins:
         folder = self._folder_of(source)
         return None if folder is None else await folder.identity(_path(source), version)
 
-    def cached_identity(self, source: Source, version: str | None = None) -> Identity | None:
+    def cached_identity(self, source: AnySource, version: str | None = None) -> Identity | None:
         """Return the identity of a file or object that was looked up just now."""
         folder = self._folder_of(source)
         return None if folder is None else folder.cached_identity(_path(source), version)
@@ -136,7 +136,7 @@ class Origins:
     @contextlib.asynccontextmanager
     async def opened(
         self,
-        source: Source,
+        source: AnySource,
         known: str | None,
         limit_bytes: int | None,
         *,
@@ -168,6 +168,8 @@ class Origins:
 
         async def fetch(allocate: Allocate) -> OpenedSource | NotModified:
             folder = self._folder_of(source)
+            if isinstance(source, InlineSource):
+                return await _written(source.data, allocate)
             if folder is not None:
                 return await folder.open(_path(source), allocate, limit_bytes, version)
             return await self._fetch(self.address_of(source), known, allocate, limit_bytes, account, version)
@@ -212,19 +214,21 @@ class Origins:
         identity = await _identity_of_response(fetched.headers, fetched.path)
         return OpenedSource(fetched.path, fetched.name, identity, fetched.headers)
 
-    def address_of(self, source: Source) -> str:
+    def address_of(self, source: AnySource) -> str:
         """Return the URL of a source, below that of its origin."""
+        if isinstance(source, InlineSource):
+            return ""
         if isinstance(source, UrlSource):
             return source.url
         address, mark, query = self._addresses.get(source.origin, "").partition("?")
         return f"{address.rstrip('/')}/{quote(source.path, safe='/')}{mark}{query}"
 
-    def is_file(self, source: Source) -> bool:
+    def is_file(self, source: AnySource) -> bool:
         """Return True if a source is a file of this machine, whose identity is known at once."""
         return isinstance(source, OriginSource) and source.origin in self._files
 
-    def _folder_of(self, source: Source) -> _Folder | None:
-        if isinstance(source, UrlSource) or source.origin in self._web:
+    def _folder_of(self, source: AnySource) -> _Folder | None:
+        if not isinstance(source, OriginSource) or source.origin in self._web:
             return None
         if source.origin not in self._folders:
             known = ", ".join(sorted(self._addresses)) or "none is defined"
@@ -442,6 +446,14 @@ async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Ident
     )
 
 
+async def _written(data: bytes, allocate: Allocate) -> OpenedSource:
+    """Return a file with the bytes of a source that is none."""
+    target = allocate(len(data))
+    with target.writing() as writing:
+        writing.write(data)
+    return OpenedSource(target.path, "image", Identity(hashlib.sha256(data).hexdigest()))
+
+
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -455,6 +467,6 @@ def _no_copy(size: int | None) -> SourceFile:
     raise AssertionError("files of this machine are read where they are")
 
 
-def _path(source: Source) -> str:
+def _path(source: AnySource) -> str:
     assert isinstance(source, OriginSource)
     return source.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ class Pipeline:
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermarks=await self._watermarks(account_id, request.spec),
+            watermarks=await self._watermarks(account_id, request.spec.pictures),
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
@@ -178,7 +178,7 @@ class Pipeline:
             name=source.name,
             spec=spec,
             limits=limits,
-            watermarks=await self._watermarks(account_id, spec),
+            watermarks=await self._watermarks(account_id, spec.pictures),
             accept=accept,
             digest=False,
         )
@@ -194,13 +194,14 @@ class Pipeline:
             ImgsvcError: the source is no picture, or the URL asks for what is not possible.
             Refusal: too many requests wait.
         """
-        task = Translate(name=source.name, url=url, limits=limits)
+        named = await self._watermarks(account_id, url.pictures)
+        task = Translate(name=source.name, url=url, limits=limits, watermarks=named)
         return await self.workers.run(task, source.path, account=account_id)
 
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
         """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
         await self._credentials(account_id, request.store)
-        await self._watermarks(account_id, request.spec)
+        await self._watermarks(account_id, request.spec.pictures)
 
     @contextlib.asynccontextmanager
     async def _fetched(self, request: ProcessingRequest, account_id: str) -> AsyncIterator[Source]:
@@ -269,9 +270,9 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
-    async def _watermarks(self, account_id: str, spec: Spec) -> dict[str, bytes]:
-        """Return the bytes of the watermarks that a request names, by id."""
-        named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in spec.pictures}
+    async def _watermarks(self, account_id: str, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of watermarks by id."""
+        named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in ids}
         found = {id_: data for id_, data in named.items() if data is not None}
         for id_ in named.keys() - found:
             expected = "must be the id of an uploaded watermark"

@@ -134,15 +134,19 @@ def _write(path: Path, data: bytes) -> int:
 
 @attrs.frozen(kw_only=True)
 class Translate:
-    """Turn a URL of another service into the request for the source."""
+    """Turn a URL of another service into the request for the source.
+
+    ``watermarks`` are the encoded pictures whose facts it needs, by id.
+    """
 
     name: str
     url: ForeignUrl
     limits: Limits = attrs.field(converter=_plain)
+    watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the ``request`` as JSON, or the source or a document to deliver, and its ``media_type``."""
-        spec = translate(self.url, source, limits=self.limits, name=self.name)
+        spec = translate(self.url, source, limits=self.limits, name=self.name, watermarks=self.watermarks)
         if isinstance(spec, Spec):
             return TaskResult({"request": imgsvc.unparse(spec)})
         if spec is not None:

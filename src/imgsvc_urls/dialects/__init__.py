@@ -25,14 +25,15 @@ from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecErro
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Spec, Trim
-from imgsvc_urls import Source
+from imgsvc_urls import AnySource
 from imgsvc_urls.dialects.wildcards import climbs, url_pattern
 from imgsvc_urls.errors import DialectError
 
 GROUP = "imgsvc.dialects"
 """The group of entry points that name dialects."""
 
-_OF_ALL = ("source", "signed", "delivery")  # fields of all URLs, which say nothing of the picture
+_OF_ALL = ("source", "signed", "delivery", "pictures", "facts")
+"""Fields of all URLs, which say nothing of what is asked of the picture."""
 
 
 @attrs.frozen
@@ -117,6 +118,8 @@ class ForeignUrl(ABC):
         signed: whether the URL has a signature that was checked.
         allowed: whether settings of the dialect say where sources come from, and allow this one.
         delivery: how the result is delivered.
+        pictures: the ids of the watermark pictures whose facts `spec` needs.
+        facts: these facts by id, which `imgsvc_urls.dialects.translating` adds.
     """
 
     expired_status: ClassVar[int] = 410
@@ -131,10 +134,12 @@ class ForeignUrl(ABC):
     unusable_status: ClassVar[int] = 422
     """That of a source that is no picture, or too large."""
 
-    source: Source
+    source: AnySource
     signed: bool
     allowed: bool = False
     delivery: ForeignDelivery = ForeignDelivery()
+    pictures: tuple[str, ...] = ()
+    facts: Mapping[str, ImageInfo] = attrs.field(factory=dict, eq=False, repr=False)
 
     @property
     def key(self) -> str:

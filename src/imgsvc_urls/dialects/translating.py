@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -16,9 +17,17 @@ from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Orient, Spec, Trim
 from imgsvc_urls.dialects import Document, ForeignUrl
 
+if TYPE_CHECKING:
+    from imgsvc_core.pixels.watermarks import Watermarks
+
 
 def translate(
-    url: ForeignUrl, source: Source, *, limits: Limits | None = None, name: str | None = None
+    url: ForeignUrl,
+    source: Source,
+    *,
+    limits: Limits | None = None,
+    name: str | None = None,
+    watermarks: Watermarks | None = None,
 ) -> Spec | Document | None:
     """Return the request of a URL for its picture, `None` to deliver its file unchanged, or a document.
 
@@ -29,6 +38,7 @@ def translate(
         source: the picture, as `imgsvc_core.process` takes it.
         limits: what the picture may have at most, and how long all may take.
         name: the file name of the picture.
+        watermarks: the pictures that the URL names in `ForeignUrl.pictures`, by id.
 
     Raises:
         DialectError: the URL asks for something that is not possible; the message names the option.
@@ -38,6 +48,8 @@ def translate(
     deadline = Deadline(limits.seconds)
     source = received(source, limits, deadline, name=name)
     info = inspect(source, name=name, limits=limits, digest=url.wants_digest)
+    if url.pictures:
+        url = attrs.evolve(url, facts=_facts(url.pictures, watermarks, limits, deadline))
     turned = url.upright or info.orientation == 1
     info = info if turned else attrs.evolve(info, orientation=1)
     if info.alpha and url.looks_for_alpha(info):
@@ -54,6 +66,16 @@ def translate(
         before["orient"] = Orient(stored=True, cmyk=None if spec.orient is None else spec.orient.cmyk)
     parts = {**dict(spec.operations()), **before, "filter": spec.filter}
     return Spec(**parts)
+
+
+def _facts(
+    ids: Iterable[str], watermarks: Watermarks | None, limits: Limits, deadline: Deadline
+) -> dict[str, ImageInfo]:
+    """Return the facts of watermark pictures."""
+    from imgsvc_core.pixels.watermarks import receive_watermark
+
+    received = {id: receive_watermark(id, watermarks, limits, deadline) for id in ids}
+    return {id: inspect(source, limits=limits) for id, source in received.items()}
 
 
 def _enclosed(source: Source, info: ImageInfo, trim: Trim, limits: Limits, deadline: Deadline) -> Box:

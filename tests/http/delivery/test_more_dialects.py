@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from imgsvc_urls import Signer
 from imgsvc_urls.dialects import imagor
-from tests.http.delivery.conftest import CONFIG, Site, new_account, signer_for
+from tests.http.delivery.conftest import CONFIG, Site, signer_for
+from tests.http.delivery.test_imgproxy_settings import uploaded_watermark
 from tests.http.delivery.test_negotiation import CHROME
 from tests.http.delivery.web_origin import Page, WebOrigin
 from tests.http.service_process import Service, running
@@ -28,7 +30,7 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
     """A service with these dialects, and with settings of thumbor."""
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "imgsvc.toml").write_text(CONFIG)
-    dialects = {
+    dialects: dict[str, dict[str, Any]] = {
         "ipx": {"base_url": "photos/", "sources": [f"{web.url}/pictures/"], "formats": ["avif", "webp"]},
         "imagor": {
             "keys": [SECRET],
@@ -49,10 +51,12 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
     settings = {
         "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
         "rate.pictures": 10**6,
-        "delivery.unsigned": new_account(folder / "state"),
-        "delivery.dialects": json.dumps(dialects),
         "fetch.private_allowed": "127.0.0.1",
     }
+    with running(folder / "state", settings) as service:
+        dialects["imagor"] |= {"watermarks": {"logo.png": uploaded_watermark(service)}}
+        account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
+    settings |= {"delivery.unsigned": account, "delivery.dialects": json.dumps(dialects)}
     with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
         yield service
 
@@ -125,6 +129,18 @@ async def test_urls_of_imagor(site: Site) -> None:
     )
     assert (reply.picture.format, reply.picture.size) == ("WEBP", (30, 32))
     assert (reply.headers["Vary"], reply.headers["Cache-Control"]) == ("Accept", "public, max-age=60")
+    over = "image(/8x6/logo.png,0,0):image(/4x4/color:0f0,left,bottom)"
+    for path in (
+        f"20x10/filters:{over}:format(png)/photo.jpg",
+        f"20x10/filters:{over}:format(png)/color:red",
+    ):
+        laid = await site.get(f"/imagor/unsafe/{path}")
+        assert (laid.status, laid.picture.size) == (200, (20, 10)), laid.body
+        assert laid.picture.convert("RGB").getpixel((1, 8)) == (0, 255, 0)
+        assert (await site.get(f"/imagor/unsafe/{path}")).headers["X-Svc-Cache"] == "hit"
+    assert laid.picture.convert("RGB").getpixel((15, 5)) == (255, 0, 0)
+    other = await site.get(f"/imagor/unsafe/{path.replace('red', 'blue')}")
+    assert other.picture.convert("RGB").getpixel((15, 5)) == (0, 0, 255)
     trimmed = await site.get("/imagor/unsafe/trim:20/fit-in/20x20/photo.jpg")
     assert trimmed.status == 200, trimmed.body
 

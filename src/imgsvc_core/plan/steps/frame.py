@@ -6,7 +6,8 @@ import attrs
 
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps.base import Step
-from imgsvc_core.spec import Border, Color, Mask, Padding, Watermark
+from imgsvc_core.spec import Border, Color, Mask, Padding, Spec, Watermark
+from imgsvc_core.spec.effects import Blend
 
 
 @attrs.frozen
@@ -71,11 +72,22 @@ class AddBorder(Step):
 
 @attrs.frozen
 class LayWatermark(Step):
-    """Lay a watermark over the picture, whose part below it is read beside the rest."""
+    """Lay a watermark over the picture, whose part below it is read beside the rest.
+
+    ``request`` is what is done to its picture before, instead of a resize, and ``drawing`` an SVG in place
+    of the picture.
+    """
 
     watermark: Watermark
+    request: Spec | None = None
+    drawing: str | None = None
+    blend: Blend = "over"
 
     rereads = True
+
+    @property
+    def brings_alpha(self) -> bool:
+        return self.blend != "over"
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.imagor.drawing import plane
 from imgsvc_urls.dialects.imagor.geometry import within
 from imgsvc_urls.dialects.imagor.path import (
     BAD_REQUEST,
@@ -29,9 +30,9 @@ from imgsvc_urls.dialects.imagor.path import (
     split,
     verified,
 )
-from imgsvc_urls.dialects.imagor.request import Smart, named_format, request_of, trim_of
+from imgsvc_urls.dialects.imagor.request import Known, Smart, named_format, overlay_ids, request_of, trim_of
 from imgsvc_urls.dialects.reading import Texts, TextTable
-from imgsvc_urls.sources import Source, source_of
+from imgsvc_urls.sources import InlineSource, Source, source_of
 
 _MEDIA_TYPES = {
     "avif": ("image/avif",),
@@ -75,8 +76,7 @@ class ImagorUrl(ForeignUrl):
             return request_of(
                 self.parts,
                 info,
-                smart=self.smart,
-                watermarks=dict(self.watermarks),
+                Known(smart=self.smart, watermarks=dict(self.watermarks), facts=self.facts),
                 metadata=self.metadata,
                 accepted=self.accepted,
             )
@@ -129,8 +129,10 @@ class Imagor(Parameters):
         )
         parts = split(text)
         filters = tuple(item for item in parts.filters if item.name not in _OF_DELIVERY)
+        drawn = plane(parts)
         return ImagorUrl(
-            source=self._source(parts.image),
+            source=InlineSource(drawn[0].encode()) if drawn else self._source(parts.image),
+            pictures=tuple(overlay_ids(filters, dict(self.watermarks))),
             signed=signed,
             delivery=_delivery(parts.filters),
             parts=attrs.evolve(parts, filters=filters, image=""),

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, effects
 from imgsvc_core.spec import Filter as Step
+from imgsvc_core.spec.color import TRANSPARENT
 from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 from imgsvc_core.spec.vips_filters import Modulate
 from imgsvc_core.spec.watermark import Tiling
 from imgsvc_urls.dialects.building import LARGEST_SIGMA, Side, libvips_blur, placed_watermark
 from imgsvc_urls.dialects.colors import css_color
 from imgsvc_urls.dialects.imagor.geometry import LARGEST
-from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, address
+from imgsvc_urls.dialects.imagor.path import (
+    BAD_REQUEST,
+    NOT_ACCEPTABLE,
+    Filter,
+    Parts,
+    address,
+    split_overlay,
+)
 from imgsvc_urls.dialects.thumbor.tones import table
 from imgsvc_urls.errors import DialectError
 
-IMPOSSIBLE = ("image", "label", "text", "trim")
+IMPOSSIBLE = ("label", "text", "trim")
 
 _CLEAR = ("none", "transparent")
 _BLURRED = 50.0  # sigma of the ground of fill(blur)
@@ -36,6 +45,7 @@ _EDGES: Mapping[str, Side] = {
     "bottom": "far",
     "center": "center",
 }
+_BLENDS = {"mask": "dest-in", "mask-out": "dest-out"}  # of all others the names are the same
 _BEYOND = re.compile(r"(left|l|right|r|top|t|bottom|b)-([0-9]{1,6})")
 _ANGLES = (90, 180, 270)
 
@@ -51,6 +61,7 @@ class Drawing:
         watermarks: the ids of watermarks by their URLs.
         alpha: whether pixels may be transparent.
         animated: whether there are several frames.
+        overlay: returns the id of a picture that is laid over, and what `effects.Mark` says of it.
     """
 
     size: Size
@@ -59,6 +70,7 @@ class Drawing:
     watermarks: Mapping[str, str]
     alpha: bool
     animated: bool
+    overlay: Callable[[Parts], tuple[str, dict[str, Any]]]
     lies: bool = False
     steps: list[Step] = attrs.field(factory=list)
 
@@ -242,8 +254,20 @@ class Drawing:
                 side if item.text(place) == "none" else max(1, side * item.whole(place) // 100)
                 for place, side in zip((4, 5), self.size, strict=True)
             )
+        self._lay_over(item, self.watermarks[url], width=width, height=height)
+
+    def _add_image(self, item: Filter) -> None:
+        if item.arguments:
+            id, made = self.overlay(split_overlay(item.text(0), self.size))
+            blend = item.text(4).lower()
+            blend = _BLENDS.get(blend, blend)
+            self._lay_over(item, id, **made, blend=blend if blend in get_args(effects.Blend) else "over")
+
+    def _lay_over(
+        self, item: Filter, id: str, *, width: int | None = None, height: int | None = None, **how: Any
+    ) -> None:
         mark = placed_watermark(
-            self.watermarks[url],
+            id,
             1 - max(0.0, item.number(3)) / 100,
             _distance(item.text(1), self.size.width),
             _distance(item.text(2), self.size.height),
@@ -251,7 +275,35 @@ class Drawing:
             height=height,
         )
         if mark is not None:
-            self.steps.append(effects.Mark(watermark=mark))
+            self.steps.append(effects.Mark(watermark=mark, **how))
+            self.alpha = self.alpha or how.get("blend", "over") != "over"
+
+
+def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
+    """Return the drawing of a plain color and its facts, if the image is one such as ``color:red``."""
+    kind, _, name = parts.image.partition(":")
+    name = name.strip().lower().removeprefix("#")
+    try:
+        color = TRANSPARENT if name in _CLEAR else css_color(name)
+    except ValueError:
+        return None
+    if kind.lower() != "color":
+        return None
+    width, height = (
+        min(side, LARGEST) for side in (parts.width or parts.height or 1, parts.height or parts.width or 1)
+    )
+    area = f'width="{width}" height="{height}"'
+    fill = f'fill="#{bytes(color.rgb).hex()}" fill-opacity="{color.alpha / 255:.4f}"'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {area}><rect {area} {fill}/></svg>'
+    facts = ImageInfo(
+        format="svg",
+        width=width,
+        height=height,
+        colorspace="srgb",
+        bytes=len(svg),
+        alpha=color.alpha < 255,
+    )
+    return svg, facts
 
 
 def _color(text: str) -> Color:

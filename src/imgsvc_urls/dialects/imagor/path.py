@@ -12,7 +12,7 @@ from urllib.parse import unquote, unquote_plus
 
 import attrs
 
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_urls.dialects.reading import decimal, whole
 from imgsvc_urls.dialects.thumbor.path import ALIGNMENT, FIT, TRIM, UNSAFE
 from imgsvc_urls.errors import DialectError
@@ -37,7 +37,8 @@ _PARTS = re.compile(
 )
 _SIGNED = re.compile(r"(?P<signature>[A-Za-z0-9_=-]{17,})/(?P<text>.*)", re.DOTALL)
 _FIT = "adaptive-full-fit-in"  # as long as a signature
-_BASE64, _PLAIN = "b64:", "color:"
+_BASE64 = "b64:"
+_SIDES = re.compile(r"(-?)((?:full|f)(?:-[0-9]{1,9})?|[0-9]*)x(-?)((?:full|f)(?:-[0-9]{1,9})?|[0-9]*)")
 _BREAKS = re.compile(r"[\r\n\v\f\x85\u2028\u2029]")
 _PARTS_WITHIN = re.compile(r"(?:[^/:]+/)*(?:filters:[a-z_]+\(|[0-9.]+x[0-9.]+:[0-9.]+x[0-9.]+/)")
 _MAX_DIGITS = 9
@@ -138,8 +139,6 @@ def split(text: str) -> Parts:
         found, filters, image = _read(unquote(text))  # some clients encode colons and brackets
     if not image:
         raise DialectError("The URL must end with the address of an image, got none.", status=NOT_FOUND)
-    if address(image).startswith(_PLAIN):
-        raise DialectError("Plain colors are no images here: upload one.", status=BAD_REQUEST)
     corners = [found[name] for name in ("left", "top", "right", "bottom")]
     left, top = _whole(found["pad_left"]), _whole(found["pad_top"])
     right = left if found["pad_right"] is None else _whole(found["pad_right"])
@@ -163,6 +162,26 @@ def split(text: str) -> Parts:
         filters=filters,
         image=address(image),
     )
+
+
+def split_overlay(text: str, size: Size) -> Parts:
+    """Return the parts of the path of a picture that is laid over another one.
+
+    Sides may be ``f`` or ``full``, those of the picture below, or ``f-20`` for 20 pixels less.
+    """
+    segments = unquote_plus(text).split("/")
+    for place, segment in enumerate(segments):
+        found = _SIDES.fullmatch(segment)
+        if found:
+            flipped, width, mirrored, height = found.groups()
+            segments[place] = f"{flipped}{_of(width, size.width)}x{mirrored}{_of(height, size.height)}"
+        if found or segment.startswith("filters:"):
+            break
+    return split("/".join(segments))
+
+
+def _of(side: str, whole: int) -> str:
+    return str(whole - int(side.partition("-")[2] or 0)) if side.startswith("f") else side
 
 
 def _read(text: str) -> tuple[re.Match[str], tuple[Filter, ...], str]:

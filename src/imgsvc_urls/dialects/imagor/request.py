@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
+
+import attrs
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
@@ -12,9 +15,9 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_urls.dialects import Document
 from imgsvc_urls.dialects.building import built, lower_qualities, window_of
-from imgsvc_urls.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible
+from imgsvc_urls.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible, plane
 from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
-from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts
+from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts, split_overlay
 from imgsvc_urls.dialects.thumbor.geometry import mirrored
 from imgsvc_urls.errors import DialectError
 
@@ -30,25 +33,34 @@ _LIMITED_QUALITY = 80  # where max_bytes starts unless told
 _NAMES = {"jpg": "jpeg", "heic": "heif"}
 _ANIMATED = ("gif", "webp")
 _IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
+_MOST_LEVELS = 8  # of pictures that are laid over each other
 _ANGLES = {90: 270, 180: 180, 270: 90}
 
 
+@attrs.frozen(kw_only=True)
+class Known:
+    """What is known beside a URL and the facts of its picture.
+
+    Args:
+        smart: the gravity that the part ``smart`` stands for.
+        watermarks: the ids of watermarks by their URLs.
+        facts: those of watermarks, by id.
+    """
+
+    smart: Smart
+    watermarks: Mapping[str, str]
+    facts: Mapping[str, ImageInfo]
+
+
 def request_of(
-    parts: Parts,
-    info: ImageInfo,
-    *,
-    smart: Smart,
-    watermarks: Mapping[str, str],
-    metadata: str,
-    accepted: Sequence[str],
+    parts: Parts, info: ImageInfo, known: Known, *, metadata: str, accepted: Sequence[str]
 ) -> Spec | Document | None:
     """Return the request, facts of its result for ``meta``, or `None` to deliver the file unchanged.
 
     Args:
         parts: the parts of the URL.
         info: the facts of the picture.
-        smart: the gravity that the part ``smart`` stands for.
-        watermarks: the ids of watermarks by their URLs.
+        known: what is known beside them.
         metadata: what results keep of it, unless the URL says otherwise.
         accepted: formats for a URL without one, as the client accepts them, the preferred one first.
 
@@ -61,29 +73,79 @@ def request_of(
     if "page" in called and called["page"].whole() > 1 and info.animated:
         raise impossible("page", "only the first page is read")
     output = _output(parts.filters, info, metadata, accepted)
+    animated = info.animated and FORMATS[output["format"]].animation
+    made, drawing = _made(parts, info, known, animated=animated)
+    if parts.meta:
+        return _facts(drawing, info, output["format"])
+    return built(**made, output=output)
+
+
+def _made(parts: Parts, info: ImageInfo, known: Known, *, animated: bool) -> tuple[dict[str, Any], Drawing]:
+    """Return the operations on a picture, without how it is encoded, and what filters draw."""
+    called = {item.name: item for item in parts.filters}
     orient = _ANGLES.get(called["orient"].whole(), 0) if "orient" in called else 0
     size = Size(*info.upright_size)
     size = Size(size.height, size.width) if orient % 180 else size
     found = layout(parts, size, _how(parts, called, info, size))
     flip = parts.flip[::-1] if orient % 180 else parts.flip
-    animated = info.animated and FORMATS[output["format"]].animation
-    drawing = Drawing(found.window.size, found.asked, parts.padding, watermarks, info.alpha, animated)
+    drawing = Drawing(
+        found.window.size,
+        found.asked,
+        parts.padding,
+        known.watermarks,
+        info.alpha,
+        animated,
+        partial(_overlay, known),
+    )
     drawing.add_all(parts.filters)
-    gravity = smart if found.smart and smart != "none" else None
-    if parts.meta:
-        return _facts(drawing, info, output["format"])
+    gravity = known.smart if found.smart and known.smart != "none" else None
     part = mirrored(found.part, size, parts.flip)
     window = mirrored(found.window, found.scaled, parts.flip)
     reduced = window_of(size, part, found.scaled, window, gravity, factor=found.factor)
     if reduced["resize"] is not None:
         reduced["resize"]["least_scale"] = found.least_scale
-    return built(
-        flip={"horizontal": flip[0], "vertical": flip[1]} if any(flip) else None,
-        rotate={"angle": orient} if orient else None,
+    made = {
+        "flip": {"horizontal": flip[0], "vertical": flip[1]} if any(flip) else None,
+        "rotate": {"angle": orient} if orient else None,
         **reduced,
-        filter=tuple(drawing.steps),
-        output=output,
-    )
+        "filter": tuple(drawing.steps),
+    }
+    return made, drawing
+
+
+def _overlay(known: Known, parts: Parts) -> tuple[str, dict[str, Any]]:
+    """Return the id of a picture that is laid over another one, and what is done to it before."""
+    drawn, id = plane(parts), parts.image
+    if drawn is None:
+        id = overlay_id(parts, known.watermarks)
+    svg, info = drawn or (None, attrs.evolve(known.facts[id], frames=1))
+    made, _ = _made(parts, info, known, animated=False)
+    return id, {"request": built(**made), "drawing": svg}
+
+
+def overlay_ids(filters: Iterable[Filter], watermarks: Mapping[str, str], level: int = 0) -> Iterator[str]:
+    """Yield the ids of the pictures that filters lay over the picture, and over these.
+
+    Raises:
+        DialectError: there is no such picture, or they are laid over each other in too many levels.
+    """
+    for item in filters:
+        if item.name == "image" and item.arguments:
+            if level == _MOST_LEVELS:
+                raise impossible("image", f"there are more than {_MOST_LEVELS} levels of pictures")
+            parts = split_overlay(item.text(0), Size(1, 1))
+            if parts.trim is not None:
+                raise impossible("image", "the border of what is laid over cannot be trimmed")
+            if plane(parts) is None:
+                yield overlay_id(parts, watermarks)
+            yield from overlay_ids(parts.filters, watermarks, level + 1)
+
+
+def overlay_id(parts: Parts, watermarks: Mapping[str, str]) -> str:
+    """Return the id of a picture that is laid over another one."""
+    if parts.image not in watermarks:
+        raise impossible("image", f"'{parts.image[:60]}' is not in the table of watermarks")
+    return watermarks[parts.image]
 
 
 def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
