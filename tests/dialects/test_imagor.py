@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ import pytest
 import pyvips
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.plan.geometry import Box
@@ -171,12 +173,30 @@ def test_facts() -> None:
     found = url("meta/300x200/filters:format(webp):grayscale()").spec(attrs.evolve(DRAWN, frames=1))
     assert isinstance(found, Document)
     assert json.loads(found.body) == {
-        "format": "webp", "content_type": "image/webp", "width": 300, "height": 200, "orientation": 1,
+        "format": "webp", "content_type": "image/webp", "width": 300, "height": 200, "orientation": 0,
         "pages": 1, "bands": 2, "exif": {},
     }  # fmt: skip
     moving = url("meta/fit-in/10x10").spec(facts("gif", 20, 10, frames=3, alpha=True))
     assert isinstance(moving, Document)
     assert (json.loads(moving.body)["pages"], json.loads(moving.body)["height"]) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("parts", "format", "named", "media_type", "orientation"),
+    [
+        ("meta", "jpg", "jpeg", "image/jpeg", 1),
+        ("meta", "svg", "svg", "image/svg+xml", 0),
+        ("meta/filters:format(jpeg)", "svg", "jpeg", "image/jpeg", 0),
+        ("meta", "heic", "heif", "image/heif", 0),
+        ("meta", "jp2", "jp2k", "image/jp2", 0),
+    ],
+)
+def test_names_in_facts(parts: str, format: str, named: str, media_type: str, orientation: int) -> None:
+    answer = url(parts).spec(facts(format, 9, 9))
+    assert isinstance(answer, Document)
+    found = json.loads(answer.body)
+    assert (found["format"], found["content_type"]) == (named, media_type)
+    assert found["orientation"] == orientation
 
 
 def test_mirroring_comes_after_cropping() -> None:
@@ -357,7 +377,6 @@ def test_what_is_not_possible(parts: str, told: str) -> None:
 
 def test_other_refusals() -> None:
     assert "cannot be written as jxl" in refusal("filters:format(jxl)", status=406)
-    assert "'page'" in refusal("filters:page(3)", facts("gif", 9, 9, frames=3))
     with pytest.raises(DialectError, match="address of an image"):
         UNSAFE.parse(ForeignRequest("/unsafe/300x200/"))
 
@@ -392,6 +411,35 @@ def test_frames() -> None:
     assert output(filtered("max_frames(6)"), moving)["frames"] == 6
     assert "frames" not in output(filtered("max_frames(0)"), moving)
     assert "frames" not in output(filtered("max_frames(6):format(png)"), moving)
+
+
+def test_pages() -> None:
+    frames = [Image.new("RGB", (20, 10), (60 * number, 0, 0)) for number in range(4)]
+    moving = io.BytesIO()
+    frames[0].save(moving, "gif", save_all=True, append_images=frames[1:])
+    for page, number in ((0, None), (3, 2), (999, 3)):
+        spec = translate(filtered(f"page({page})", "20x10"), moving.getvalue())
+        assert isinstance(spec, imgsvc.Spec)
+        result = imgsvc.process(moving.getvalue(), spec)
+        assert result.output.frames == (4 if number is None else 1)
+        assert result.to_pil().convert("RGB").getpixel((5, 5)) == (60 * (number or 0), 0, 0)
+        assert result.notes == (() if number is None else (f"Only number {number + 1} of 4 frames is kept.",))
+    assert filters("blur(8)", facts("gif", 300, 200, frames=3)) == []
+    assert filters("blur(8):page(2)", facts("gif", 300, 200, frames=3)) != []
+
+
+def test_settings_that_limit_what_urls_ask_for() -> None:
+    moving = facts("gif", 20, 10, frames=9)
+    limited = Imagor(unsafe=True, max_animation_frames=3)
+    for text, kept in (("", 3), ("/filters:max_frames(2)", 2), ("/filters:max_frames(6)", 3)):
+        assert output(url(f"9x9{text}", dialect=limited), moving)["frames"] == kept
+    assert output(url("9x9", dialect=Imagor(unsafe=True, max_animation_frames=0)), moving)["frames"] == 1
+    text = "9x9/filters:invert():format(png):blur(3)"
+    few = document(url(text, dialect=Imagor(unsafe=True, max_filter_ops=2)))
+    assert [list(item) for item in few["filter"]] == [["tones"]]
+    others = url(text, dialect=Imagor(unsafe=True, disable_filters=["invert", "format"]))
+    assert [list(item) for item in document(others)["filter"]] == [["gaussian_blur"]]
+    assert output(others)["format"] == "jpg"
 
 
 def test_files_that_are_not_processed() -> None:

@@ -59,6 +59,8 @@ def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
     """Run the plan. ``image`` was loaded with the load settings of the plan."""
     if 1 < plan.frames < plan.info.frames:
         image = first_frames(image, plan.frames)
+    if plan.frame:
+        image = split_frames(image)[plan.frame]
     run = Run(plan, marks)
     return Rendered(_render_frames(image, run), tuple(run.regions))
 

@@ -87,17 +87,20 @@ def compile_plan(
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
     frames = min(info.frames, output.frames or info.frames) if all(row.animation for row in formats) else 1
+    frame = min(output.frame, info.frames - 1)
+    frames = 1 if frame else frames
     steps = _in_fast_order(built, info, cmyk=request.orient.cmyk if request.orient else None)
     opaque = tuple(row.title for row in formats if not row.alpha)
     if alpha and (opaque or output.flatten):
         size = steps[-1].after if steps else Size(info.width, info.height)
         steps.append(PlannedStep("output", Flatten(output.background, opaque), size, size))
-    scale = load_scale(info, steps, all_frames=frames > 1)
+    all_frames = frames > 1 or frame > 0
+    scale = load_scale(info, steps, all_frames=all_frames)
     check_rendered(info, *loaded_size(info, min(scale, 1.0)), limits or Limits())
     _check_sizes(steps, info, frames, limits or Limits())
     load = LoadSettings(
         scale=scale,
-        all_frames=frames > 1,
+        all_frames=all_frames,
         sequential=_streams(steps),
         metadata=output.metadata != "strip",
     )
@@ -118,6 +121,7 @@ def compile_plan(
         save_exactly=save_exactly,
         why_saved=why,
         frames=frames,
+        frame=frame,
         faces=faces,
         memory=memory,
     )

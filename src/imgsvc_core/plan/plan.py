@@ -23,6 +23,7 @@ class Plan:
 
     With several ``save`` settings the best file is taken, and ``why_saved`` says why it is these. Graphics
     are written as ``save_exactly`` says, if it says anything.
+    ``frame`` is the number of the one that is kept, if it is not the first.
     ``memory`` is the most bytes that the plan takes, beyond those of the program itself. ``faces`` lie in the
     result, or before the first smart crop if there is one.
     """
@@ -34,6 +35,7 @@ class Plan:
     save_exactly: tuple[SaveSettings, ...] = ()
     why_saved: str
     frames: int
+    frame: int = 0
     faces: tuple[Face, ...] = ()
     memory: int
 
@@ -58,7 +60,8 @@ class Plan:
         row = FORMATS[format]
         sentences = []
         if self.frames < self.info.frames:
-            sentences.append(f"Only the first of {self.info.frames} frames is kept.")
+            kept = f"number {self.frame + 1}" if self.frame else "the first"
+            sentences.append(f"Only {kept} of {self.info.frames} frames is kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
             sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
         return sentences

@@ -111,6 +111,12 @@ class Output(Operation):
     frames: int | None = param(
         "How many frames of an animation are kept at most.", Integer(1, 65_535), default=None, internal=True
     )
+    frame: int = param(
+        "The one frame of an animation that is kept, if it is not the first.",
+        Integer(0, 65_535),
+        default=0,
+        internal=True,
+    )
     max_bytes: int | None = param(
         "Largest size of the file; the best quality that fits is taken.",
         Integer(100, 1_000_000_000),

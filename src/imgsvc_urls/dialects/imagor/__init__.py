@@ -5,6 +5,7 @@
     /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{padding}/{alignment}/filters:{filter}/{image}
 """
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import attrs
@@ -18,7 +19,7 @@ from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import refusing
-from imgsvc_urls.dialects.imagor.drawing import plane
+from imgsvc_urls.dialects.imagor.drawing import Drawing, plane
 from imgsvc_urls.dialects.imagor.geometry import within
 from imgsvc_urls.dialects.imagor.path import (
     BAD_REQUEST,
@@ -122,13 +123,27 @@ class Imagor(Parameters):
         "Whether results lose the metadata of their sources (VIPS_STRIP_METADATA).", default=False
     )
 
+    max_animation_frames: int = param(
+        "How many frames of an animation are kept at most, -1 for all (VIPS_MAX_ANIMATION_FRAMES).",
+        Integer(-1, 65_535),
+        default=-1,
+    )
+    max_filter_ops: int = param(
+        "Up to which filter of a URL they change pixels, -1 for all (VIPS_MAX_FILTER_OPS).",
+        Integer(-1, 1000),
+        default=-1,
+    )
+    disable_filters: tuple[str, ...] = param(
+        "Names of filters that are left out (VIPS_DISABLE_FILTERS).", Texts(r"[a-z_]+", "names"), default=()
+    )
+
     def parse(self, request: ForeignRequest) -> ImagorUrl:
         """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
         text, signed = verified(
             request.path, self.keys, self.signer_type, self.signer_truncate, unsafe=self.unsafe
         )
         parts = split(text)
-        filters = tuple(item for item in parts.filters if item.name not in _OF_DELIVERY)
+        filters = tuple(self._allowed(parts.filters))
         drawn = plane(parts)
         return ImagorUrl(
             source=InlineSource(drawn[0].encode()) if drawn else self._source(parts.image),
@@ -141,6 +156,15 @@ class Imagor(Parameters):
             metadata="strip" if self.strip_metadata else "keep",
             accepted=() if named_format(filters) else self._accepted(request),
         )
+
+    def _allowed(self, filters: Iterable[Filter]) -> Iterator[Filter]:
+        """Yield the filters of a URL that say something about the picture, as far as settings allow them."""
+        for place, item in enumerate(filters):
+            too_many = 0 < self.max_filter_ops <= place and Drawing.draws(item)
+            if not too_many and item.name not in (*_OF_DELIVERY, *self.disable_filters):
+                yield item
+        if self.max_animation_frames != -1:
+            yield Filter("max_frames", (str(max(1, self.max_animation_frames)),))
 
     def _accepted(self, request: ForeignRequest) -> tuple[str, ...]:
         """Return the formats of pictures without one that the client accepts, the preferred one first."""

@@ -83,6 +83,11 @@ class Drawing:
             if add is not None:
                 add(item)
 
+    @classmethod
+    def draws(cls, item: Filter) -> bool:
+        """Return True if a filter changes pixels."""
+        return hasattr(cls, f"_add_{item.name}")
+
     def _tones(self, *tones: Callable[[int], float]) -> None:
         red, green, blue = map(table, tones if len(tones) == 3 else tones * 3)
         self.steps.append(effects.Tones(red=red, green=green, blue=blue))

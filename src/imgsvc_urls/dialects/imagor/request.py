@@ -30,7 +30,7 @@ _FORMATS = {
 _QUALITIES = {"avif": 50, "heic": 50, "jp2": 48}
 _QUALITY = 75
 _LIMITED_QUALITY = 80  # where max_bytes starts unless told
-_NAMES = {"jpg": "jpeg", "heic": "heif"}
+_NAMES = {"jpg": "jpeg", "heic": "heif", "jp2": "jp2k"}
 _ANIMATED = ("gif", "webp")
 _IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
 _MOST_LEVELS = 8  # of pictures that are laid over each other
@@ -70,13 +70,13 @@ def request_of(
     called = {item.name: item for item in parts.filters}
     if "raw" in called and info.format != "svg":
         return None
-    if "page" in called and called["page"].whole() > 1 and info.animated:
-        raise impossible("page", "only the first page is read")
     output = _output(parts.filters, info, metadata, accepted)
-    animated = info.animated and FORMATS[output["format"]].animation
+    kept = 1 if "frame" in output else output.get("frames", info.frames)
+    animated = kept > 1 and FORMATS[output["format"]].animation
     made, drawing = _made(parts, info, known, animated=animated)
     if parts.meta:
-        return _facts(drawing, info, output["format"])
+        drawn = info.format == "svg" and named_format(parts.filters) is None
+        return _facts(drawing, info, "svg" if drawn else output["format"])
     return built(**made, output=output)
 
 
@@ -154,10 +154,10 @@ def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
     colors = 1 if info.colorspace == "gray" or any(step == GRAYSCALE for step in drawing.steps) else 3
     found = {
         "format": _NAMES.get(format_, format_),
-        "content_type": row.media_type,
+        "content_type": "image/heif" if row.name == "heic" else row.media_type,
         "width": drawing.size.width,
         "height": drawing.size.height,
-        "orientation": 1,
+        "orientation": 1 if info.format in ("jpg", "tiff") else 0,
         "pages": info.frames if row.animation else 1,
         "bands": colors + drawing.alpha,
         "exif": {},
@@ -238,8 +238,11 @@ def _output(
     quality = called["quality"].whole() if "quality" in called else 0
     if row.quality is not None:
         output["quality"] = min(100, max(1, quality or _QUALITIES.get(name, _QUALITY)))
-    if info.animated and row.animation and "max_frames" in called and called["max_frames"].whole() > 0:
-        output["frames"] = min(called["max_frames"].whole(), info.frames)
+    if info.animated and "page" in called and called["page"].whole() > 1:
+        output["frame"] = min(called["page"].whole(), info.frames) - 1
+    limits = [limit for item in filters if item.name == "max_frames" and (limit := item.whole()) > 0]
+    if info.animated and row.animation and limits:
+        output["frames"] = min(*limits, info.frames)
     if name == "jpg":
         output["encoding"] = "baseline"
     if "lossless" in called and row.lossless and row.quality is not None:
