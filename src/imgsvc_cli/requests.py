@@ -14,7 +14,8 @@ import imgsvc_core as imgsvc
 from imgsvc_cli.flags import request_document
 from imgsvc_cli.options import read_spec
 from imgsvc_core.errors import Problem, SpecError, os_reason
-from imgsvc_core.spec.presets import parse_merged, parse_partial, parse_presets, with_presets
+from imgsvc_core.spec.declaring import parse_partial
+from imgsvc_core.spec.presets import parse_merged, parse_presets, with_presets
 
 preset_option = click.option(
     "--preset",

@@ -18,8 +18,8 @@ from imgsvc_core.spec.density import at_density, at_width, with_upscale
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import options_of, request_of, text_of
 from imgsvc_core.spec.parsing import unparse_operation
-from imgsvc_core.spec.presets import PRESET, parse_partial
-from imgsvc_core.spec.request import Spec, unparse
+from imgsvc_core.spec.presets import PRESET
+from imgsvc_core.spec.request import Spec, parse_partial, unparse
 from imgsvc_core.spec.request import parse as parse_request
 from imgsvc_urls.candidates import size_of, within
 from imgsvc_urls.delivery import Delivery

@@ -9,7 +9,8 @@ from hypothesis import given
 
 from imgsvc_core import SpecError
 from imgsvc_core.spec import parse, unparse
-from imgsvc_core.spec.presets import parse_partial, parse_preset, with_presets
+from imgsvc_core.spec.presets import parse_preset, with_presets
+from imgsvc_core.spec.request import parse_partial
 from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 
 

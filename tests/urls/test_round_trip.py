@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Spec, params, parse, unparse
 from imgsvc_core.spec.options import options_of, request_of
-from imgsvc_core.spec.presets import parse_partial, with_presets
+from imgsvc_core.spec.presets import with_presets
+from imgsvc_core.spec.request import parse_partial
 from imgsvc_urls import ROOT, Delivery, OriginSource, PictureUrl, Signer, UrlSource, verify
 from imgsvc_urls import parse as parse_url
 from tests.spec.strategies import operations, specs, values

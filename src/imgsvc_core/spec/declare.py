@@ -4,7 +4,7 @@ A parameter's type, range, unit, default, neutral value and meaning stand in its
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import (
     Any,
@@ -25,7 +25,7 @@ import attrs
 from imgsvc_core._runtime.docstrings import with_args
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.kinds import Boolean, Choice, Kind
+from imgsvc_core.spec.kinds import Boolean, Choice, Kind, Nested
 from imgsvc_core.spec.rules import Rule
 
 REQUIRED: Any = attrs.NOTHING
@@ -98,18 +98,25 @@ class Param:
         """
         if value is None and not self.required:
             return self.default
-        expected = self.expected(title)
         if value is REQUIRED:
-            raise SpecError([Problem(self.name, expected, "and is required")])
+            raise SpecError([Problem("", self.expected(title), "and is required")])
         value = plain_number(value)
         try:
             return self.kind.parse(value)
-        except SpecError as error:
-            raise SpecError(below(self.name, error.problems)) from None
         except ValueError:
-            hidden = self.secret or (self.confidential and not isinstance(value, int | float))
+            hidden = self.secret or (self.confidential and not isinstance(value, int | float | None))
             got = SOMETHING if hidden else shown(value)
-            raise SpecError([Problem(self.name, expected, f"got {got}")]) from None
+            raise SpecError([Problem("", self.expected(title), f"got {got}")]) from None
+
+    def part(self, title: str, value: object) -> Any:
+        """Return a value in its JSON form; operations in it may lack required parameters.
+
+        Raises:
+            SpecError: the value is not acceptable.
+        """
+        if isinstance(self.kind, Nested):
+            return self.kind.part(value)
+        return self.kind.unparse(self.parse(title, value))
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameter."""
@@ -234,17 +241,24 @@ class Parameters:
         return cls._params[name].expected(cls.title)
 
     def __attrs_post_init__(self) -> None:
-        given = {
-            name: value
-            for name, param in self._params.items()
-            if (value := getattr(self, param.attribute)) is not param.default
-        }
-        values, problems = check(type(self), given)
+        values = dict(self._defaults)
+        problems: list[Problem] = []
+        for name, param in self._params.items():
+            value = getattr(self, param.attribute)
+            if value is param.default and not param.required:
+                continue
+            values[name] = value
+            try:
+                values[name] = parsed = param.parse(self.title, value)
+            except SpecError as error:
+                problems += below(name, error.problems)
+                continue
+            if parsed is not value:
+                object.__setattr__(self, param.attribute, parsed)
+        for rule in self.rules:
+            problems += rule.problems(type(self), values)
         if problems:
             raise SpecError(problems)
-        for name, value in given.items():
-            if values[name] is not value:
-                object.__setattr__(self, self._params[name].attribute, values[name])
 
 
 @declared
@@ -270,19 +284,24 @@ def all_params(operation: type[Parameters]) -> Mapping[str, Param]:
     return operation._params
 
 
-def check(cls: type[Parameters], given: Mapping[str, object]) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the values of all parameters in their Python form, and everything that is wrong with them."""
-    values = dict(cls._defaults)
-    problems: list[Problem] = []
-    for name, value in given.items():
+def collected(
+    values: Mapping[str, Any], read: Callable[[str, Any], _T], problems: Iterable[Problem] = ()
+) -> dict[str, _T]:
+    """Return what a function makes of each path and value.
+
+    Raises:
+        SpecError: with all problems of the values, each below its path, followed by those given.
+    """
+    found: dict[str, _T] = {}
+    wrong: list[Problem] = []
+    for path, value in values.items():
         try:
-            values[name] = cls._params[name].parse(cls.title, value)
+            found[path] = read(path, value)
         except SpecError as error:
-            values[name] = value
-            problems += error.problems
-    for rule in cls.rules:
-        problems += rule.problems(cls, values)
-    return values, problems
+            wrong += below(path, error.problems)
+    if wrong := [*wrong, *problems]:
+        raise SpecError(wrong)
+    return found
 
 
 def below(path: str, problems: Iterable[Problem]) -> list[Problem]:

@@ -3,7 +3,7 @@
 from imgsvc_core.spec.declare import Operation, Param, below, declared, doc, or_null, param, params
 from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Number, Text
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
-from imgsvc_core.spec.request import request_object
+from imgsvc_core.spec.request import parse_partial, request_object
 from imgsvc_core.spec.rules import NotTogether
 from imgsvc_core.spec.schema import operation_schema
 
@@ -25,6 +25,7 @@ __all__ = [
     "param",
     "params",
     "parse_operation",
+    "parse_partial",
     "request_object",
     "unknown_keys",
 ]

@@ -27,6 +27,14 @@ class Kind(Protocol):
         """Return the JSON Schema of the accepted values."""
 
 
+class Nested:
+    """A kind whose values hold operations."""
+
+    def part(self, value: object) -> Any:
+        """Return the JSON form of a value that may lack required parameters of its operations."""
+        raise NotImplementedError
+
+
 class _Plain:
     """A kind whose JSON form and Python form are the same."""
 

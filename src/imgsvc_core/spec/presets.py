@@ -8,11 +8,9 @@ from typing import Any
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import Operation, below, params
-from imgsvc_core.spec.filters import FILTERS
+from imgsvc_core.spec.declare import below, collected
 from imgsvc_core.spec.merging import Document, merge
-from imgsvc_core.spec.parsing import unknown_keys
-from imgsvc_core.spec.request import OPERATIONS, FilterKind, Spec, parse
+from imgsvc_core.spec.request import Spec, parse, parse_partial
 
 PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """What names of presets look like."""
@@ -23,8 +21,6 @@ PRESET = "preset"
 """The key and the option that name presets."""
 
 _MAX_SHOWN = 60
-_FILTERS = {item.key: item for item in FILTERS}
-_PLACES_OF_FILTERS = ("filter", "stylize")
 
 
 def with_presets(
@@ -75,16 +71,10 @@ def parse_presets(value: object) -> dict[str, Document]:
     if not isinstance(value, Mapping):
         message = f"Presets must be a table such as [presets.card], got {shown(value)}"
         raise SpecError([Problem("presets", message)])
-    problems: list[Problem] = []
-    found: dict[str, Document] = {}
-    for name, preset in value.items():
-        try:
-            found[name] = parse_preset(name, preset)
-        except SpecError as error:
-            problems += below(f"presets.{name}", error.problems)
-    if problems:
-        raise SpecError(problems)
-    return found
+    try:
+        return collected(value, parse_preset)
+    except SpecError as error:
+        raise SpecError(below("presets", error.problems)) from None
 
 
 def parse_preset(name: str, value: object) -> Document:
@@ -119,39 +109,6 @@ def preset_names(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:
-    """Return a part of a request in its JSON form, without nulls; required parameters may be missing.
-
-    Args:
-        value: a JSON value.
-        title: the subject of messages about the whole, such as "The request".
-        also_known: more keys that a mistyped one may have meant.
-
-    Raises:
-        SpecError: with all problems found.
-    """
-    if not isinstance(value, Mapping):
-        raise SpecError([Problem("", f"{title} must be an object of parameters", f"got {shown(value)}")])
-    known = (*OPERATIONS, *_PLACES_OF_FILTERS)
-    problems = unknown_keys(title, [key for key in value if key not in known], [*known, *also_known])
-    found: Document = {}
-    for key, part in value.items():
-        if part is None:
-            continue
-        try:
-            if key in OPERATIONS:
-                found[key] = _partial_operation(OPERATIONS[key], part)
-            elif key in _PLACES_OF_FILTERS:
-                found["filter"] = _partial_filters(part)
-        except SpecError as error:
-            problems += below(key, error.problems)
-    if value.get("filter") is not None and value.get("stylize") is not None:
-        problems.append(Problem("stylize", "'stylize' is the old name of 'filter'; give only one of the two"))
-    if problems:
-        raise SpecError(problems)
-    return found
-
-
 def _merge_all(request: Document, document: Mapping[str, Any]) -> None:
     for key, part in document.items():
         if key != "filter":
@@ -161,60 +118,6 @@ def _merge_all(request: Document, document: Mapping[str, Any]) -> None:
                 merge(request, name, parameters)
         else:
             request[key] = part
-
-
-def _partial_operation(operation: type[Operation], value: object) -> Document:
-    if not isinstance(value, Mapping):
-        expected = f"{operation.title} must be an object of parameters"
-        raise SpecError([Problem("", expected, f"got {shown(value)}")])
-    known = params(operation)
-    problems = unknown_keys(operation.title, [key for key in value if key not in known], known)
-    found: Document = {}
-    for name, param in known.items():
-        if value.get(name) is None:
-            continue
-        try:
-            found[name] = param.kind.unparse(param.parse(operation.title, value[name]))
-        except SpecError as error:
-            problems += error.problems
-    if problems:
-        raise SpecError(problems)
-    return found
-
-
-def _partial_filters(value: object) -> Document | list[Document]:
-    if not isinstance(value, list):
-        return _partial_filter_object(value)
-    problems: list[Problem] = []
-    found: list[Document] = []
-    for index, item in enumerate(value):
-        try:
-            found.append(_partial_filter_object(item))
-            if len(found[-1]) != 1:
-                expected = "Filter array must hold objects with one key each"
-                raise SpecError([Problem("", expected, f"got {shown(item)}")])
-        except SpecError as error:
-            problems += below(f"[{index}]", error.problems)
-    if problems:
-        raise SpecError(problems)
-    return found
-
-
-def _partial_filter_object(value: object) -> Document:
-    if not isinstance(value, Mapping):
-        expected = f"Filter must be an {FilterKind.expectation}"
-        raise SpecError([Problem("", expected, f"got {shown(value)}")])
-    problems = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
-    found: Document = {}
-    for key, part in value.items():
-        if key in _FILTERS and part is not None:
-            try:
-                found[key] = _partial_operation(_FILTERS[key], part)
-            except SpecError as error:
-                problems += below(key, error.problems)
-    if problems:
-        raise SpecError(problems)
-    return found
 
 
 def _unknown(name: str, presets: Mapping[str, Any]) -> Problem:

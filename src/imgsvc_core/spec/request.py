@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
+from cattrs import Converter
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
@@ -17,7 +18,7 @@ from imgsvc_core.spec.declare import (
     Operation,
     Parameters,
     all_params,
-    below,
+    collected,
     declared,
     doc,
     or_null,
@@ -27,8 +28,10 @@ from imgsvc_core.spec.declare import (
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
+from imgsvc_core.spec.kinds import Nested
+from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.parsing import parse_operation, unknown_keys, unparse_operation
+from imgsvc_core.spec.parsing import PARTS, WHOLE, unknown_keys, unparse_operation
 from imgsvc_core.spec.rules import NotTogether, given
 from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.spec.watermark import Watermark
@@ -41,21 +44,25 @@ Filters = Accepts[
 ]
 
 _FILTERS = {item.key: item for item in FILTERS}
+_OLD_NAME = "stylize"  # of the filters
 _WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal bytes
 _MAX_CACHED = 4096
 
 
 @attrs.frozen
-class PartKind:
+class PartKind(Nested):
     """The kind of a parameter that is an operation."""
 
     operation: type[Operation]
     expectation = "object of parameters"
 
     def parse(self, value: object) -> Operation:
-        return parse_operation(self.operation, value)
+        return WHOLE.structure(value, self.operation)
 
-    def unparse(self, value: Operation) -> dict[str, Any]:
+    def part(self, value: object) -> Any:
+        return PARTS.structure(value, self.operation)
+
+    def unparse(self, value: Operation) -> Document:
         return unparse_operation(value)
 
     def schema(self) -> dict[str, Any]:
@@ -63,28 +70,27 @@ class PartKind:
 
 
 @attrs.frozen
-class FilterKind:
+class FilterKind(Nested):
     """The kind of ``filter``: an object of filters, or an array of one-key objects in the order to apply."""
 
     expectation = "object of filters or an array of one-key objects"
 
     def parse(self, value: object) -> tuple[Filter, ...]:
-        if isinstance(value, Filter):
-            return (value,)
+        found = self._read([value] if isinstance(value, Filter) else value, WHOLE)
+        if isinstance(found, dict):
+            return tuple(found[key] for key in _FILTERS if key in found)
+        return tuple(item for one in found for item in one.values())
+
+    def part(self, value: object) -> Document | list[Document]:
+        return self._read(value, PARTS)
+
+    def _read(self, value: object, converter: Converter) -> Document | list[Document]:
         if isinstance(value, Mapping):
-            return tuple(sorted(_parse_filters(value), key=lambda item: FILTERS.index(type(item))))
+            return _filters(value, converter)
         if not isinstance(value, Iterable) or isinstance(value, str | bytes):
             raise SpecError([Problem("", f"Filter must be an {self.expectation}", f"got {shown(value)}")])
-        problems: list[Problem] = []
-        filters: list[Filter] = []
-        for index, item in enumerate(value):
-            try:
-                filters += [item] if isinstance(item, Filter) else _parse_item(item)
-            except SpecError as error:
-                problems += below(f"[{index}]", error.problems)
-        if problems:
-            raise SpecError(problems)
-        return tuple(filters)
+        places = {f"[{index}]": item for index, item in enumerate(value)}
+        return list(collected(places, lambda _, item: _one_filter(item, converter)).values())
 
     def unparse(self, value: tuple[Filter, ...]) -> list[dict[str, Any]]:
         return [{item.key: unparse_operation(item)} for item in value]
@@ -227,21 +233,47 @@ def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
 def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", "The request must be a JSON object", f"got {shown(value)}")])
-    document = {key: item for key, item in value.items() if key != "stylize"}
-    old = value.get("stylize")
+    return _read(value, Spec.title, WHOLE, also_known)  # type: ignore[return-value]
+
+
+def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:
+    """Return a part of a request in its JSON form, without nulls; required parameters may be missing.
+
+    Args:
+        value: a JSON value.
+        title: the subject of messages about the whole, such as "The request".
+        also_known: more keys that a mistyped one may have meant.
+
+    Raises:
+        SpecError: with all problems found.
+    """
+    if not isinstance(value, Mapping):
+        raise SpecError([Problem("", f"{title} must be an object of parameters", f"got {shown(value)}")])
+    return _read(value, title, PARTS, also_known)  # type: ignore[return-value]
+
+
+def _read(
+    value: Mapping[Any, Any], title: str, converter: Converter, also_known: Iterable[str]
+) -> Spec | Document:
+    """Return what a converter makes of a request in which the filters may have their old name."""
+    known = params(Spec)
+    document = {key: item for key, item in value.items() if key in known}
+    old = value.get(_OLD_NAME)
     problems: list[Problem] = []
-    if old is not None and document.get("filter") is not None:
-        message = "'stylize' is the old name of 'filter'; give only one of the two"
-        problems.append(Problem("stylize", message))
-    elif old is not None:
+    if old is not None and document.get("filter") is None:
         document["filter"] = old
+    elif old is not None:
+        message = f"'{_OLD_NAME}' is the old name of 'filter'; give only one of the two"
+        problems.append(Problem(_OLD_NAME, message))
+    unknown = [key for key in value if key not in known and key != _OLD_NAME]
+    problems += unknown_keys(title, unknown, (*also_known, *known, _OLD_NAME)) if unknown else ()
     try:
-        spec = parse_operation(Spec, document, also_known=(*also_known, "stylize"))
+        found = converter.structure(document, Spec)
     except SpecError as error:
         problems = [*(_renamed(item) if old is not None else item for item in error.problems), *problems]
     if problems:
         raise SpecError(problems)
-    return spec
+    return found
 
 
 def unparse(spec: Spec) -> dict[str, Any]:
@@ -267,37 +299,30 @@ def request_object() -> dict[str, Any]:
     properties = operation_schema(Spec)["properties"]
     return {
         "type": "object",
-        "properties": {**properties, "stylize": {**properties["filter"], "deprecated": True}},
-        **NotTogether(("filter",), ("stylize",)).schema(),
+        "properties": {**properties, _OLD_NAME: {**properties["filter"], "deprecated": True}},
+        **NotTogether(("filter",), (_OLD_NAME,)).schema(),
         "additionalProperties": False,
     }
 
 
-def _parse_filters(value: Mapping[Any, Any]) -> list[Filter]:
-    """Return the filters of an object, in its order."""
-    problems = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
-    filters: list[Filter] = []
-    for key, item in value.items():
-        try:
-            if key in _FILTERS and item is not None:
-                filters.append(parse_operation(_FILTERS[key], item, path=key))
-        except SpecError as error:
-            problems += error.problems
-    if problems:
-        raise SpecError(problems)
-    return filters
+def _filters(value: Mapping[Any, Any], converter: Converter) -> Document:
+    """Return what a converter makes of the filters of an object, by their keys."""
+    unknown = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
+    given = {key: item for key, item in value.items() if key in _FILTERS and item is not None}
+    return collected(given, lambda key, item: converter.structure(item, _FILTERS[key]), unknown)
 
 
-def _parse_item(item: object) -> list[Filter]:
-    keys = [key for key, value in item.items() if value is not None] if isinstance(item, Mapping) else []
-    if len(keys) != 1:
+def _one_filter(item: object, converter: Converter) -> Document:
+    if isinstance(item, Filter):
+        return {item.key: item}
+    if not isinstance(item, Mapping) or sum(value is not None for value in item.values()) != 1:
         expected = "Filter array must hold objects with one key each"
         raise SpecError([Problem("", expected, f"got {shown(item)}")])
-    return _parse_filters(cast("Mapping[Any, Any]", item))
+    return _filters(item, converter)
 
 
 def _renamed(problem: Problem) -> Problem:
     """Return a problem of ``filter`` as one of its old name."""
     if problem.path.partition(".")[0].partition("[")[0] != "filter":
         return problem
-    return attrs.evolve(problem, path="stylize" + problem.path.removeprefix("filter"))
+    return attrs.evolve(problem, path=_OLD_NAME + problem.path.removeprefix("filter"))

@@ -24,6 +24,7 @@ from imgsvc_core.spec.declaring import (
     param,
     params,
     parse_operation,
+    parse_partial,
     request_object,
     unknown_keys,
 )
@@ -31,7 +32,6 @@ from imgsvc_core.spec.presets import (
     PRESET,
     PRESET_NAME,
     parse_merged,
-    parse_partial,
     preset_names,
     with_presets,
 )

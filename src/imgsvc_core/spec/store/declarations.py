@@ -79,6 +79,7 @@ class StoreSpec(Operation):
 
     key: ClassVar[str] = "store"
     title: ClassVar[str] = "Store"
+    confidential: ClassVar[bool] = True
     provider: ClassVar[str]
     extra: ClassVar[str]
     session: ClassVar[tuple[str, ...]]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import Param, params
 from imgsvc_core.spec.kinds import Choice
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.spec.store.declarations import PROVIDERS, StoreSpec
 
 _PROVIDER = Choice(tuple(PROVIDERS))
-_WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
 
 
 def parse_store(value: object, *, path: str = "store") -> StoreSpec:
@@ -24,8 +21,8 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     Raises:
         SpecError: with all problems found, each with its path.
 
-    >>> parse_store({"provider": "ibm", "key": "k", "bucket": "pictures", "region": "eu-de"})
-    Ibm(path='', bucket='pictures', region='eu-de', acl='public-read')
+    >>> parse_store({"provider": "ibm", "key": "k", "bucket": "pictures", "region": "eu-de"}).bucket
+    'pictures'
     """
     if isinstance(value, StoreSpec):
         return value
@@ -39,13 +36,8 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     except ValueError:
         got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
         raise SpecError([Problem(f"{path}.provider", expected, f"got {got}")]) from None
-    declared = params(provider)
-    fields = {
-        _displayable_key(name, declared): _displayable(declared.get(name), item)
-        for name, item in value.items()
-        if name != "provider"
-    }
-    return parse_operation(provider, fields, path=path)
+    rest = {name: item for name, item in value.items() if name != "provider"}
+    return parse_operation(provider, rest, path=path)
 
 
 class _Masked:
@@ -60,23 +52,6 @@ def displayable(value: str) -> object:
     except ValueError:
         return _Masked()
     return _Masked() if value.lstrip().startswith("{") else value
-
-
-def _displayable(known: Param | None, value: object) -> object:
-    """Return a value as messages may show it. One that its parameter refuses may be a misplaced secret."""
-    if value is None or isinstance(value, int | float):
-        return value
-    try:
-        if known is not None:
-            known.kind.parse(value)
-    except ValueError:
-        return _Masked()
-    return value
-
-
-def _displayable_key(key: object, known: Collection[str]) -> object:
-    """Return a key as messages may show it. One that is no word may be a misplaced secret."""
-    return key if key in known or (isinstance(key, str) and _WORD.fullmatch(key)) else SOMETHING
 
 
 def unparse_store(spec: StoreSpec) -> dict[str, Any]:
