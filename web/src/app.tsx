@@ -1,6 +1,6 @@
 /** The page: its state, and how its parts lie. */
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Controls } from "./controls";
 import { type Drawing, DrawingArea } from "./drawing";
 import { Header } from "./header";
@@ -56,16 +56,25 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const asked = useMemo(() => JSON.parse(text) as Document, [text]);
   const { result, document: shown, error, busy } = usePreview(locked ? null : source, asked, header);
 
+  const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
+    newest.current = opening; // an earlier one may be slower
     setNotice("Opening the picture …");
     try {
-      setSource(await opening);
+      const opened = await opening;
+      if (newest.current !== opening) return;
+      setSource(opened);
       setNotice("");
     } catch (reason) {
+      if (newest.current !== opening) return;
       if (reason instanceof service.ServiceError && reason.status === 401) setLocked(true);
       setNotice(reason instanceof Error ? reason.message : String(reason));
     }
   }, []);
+  const openFile = useCallback(
+    (file: File) => void open(Promise.resolve({ kind: "file", name: file.name, blob: file })),
+    [open],
+  );
 
   useEffect(() => {
     if (locked) return;
@@ -115,7 +124,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         event.preventDefault();
         setDropping(false);
         const file = event.dataTransfer?.files[0];
-        if (file) setSource(fromFile(file));
+        if (file) openFile(file);
       }}
     >
       <Header {...{ declarations: declared, history, document }} link={() => addressOf(source, document)} />
@@ -124,7 +133,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
           examples={declarations.examples}
           source={source}
           facts={facts}
-          onFile={(file) => setSource(fromFile(file))}
+          onFile={openFile}
           onExample={(name) => void open(service.example(name, declared.examples))}
           onUrl={(url) => void open(service.fetched(url, header))}
         />
@@ -136,7 +145,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
               values={valuesOf(request, drawing.group)}
               onChange={(values) => {
                 const group = groups.find((item) => item.key === drawing.group);
-                if (group) set(withValues(request, group, values), drawing.group);
+                if (group) set((request) => withValues(request, group, values), drawing.group);
               }}
             />
           )}
@@ -158,7 +167,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         problems={error?.problems ?? []}
         drawing={drawing}
         onDraw={setDrawing}
-        onChange={(next, touched) => set(next, touched)}
+        onChange={set}
       />
       {locked && (
         <KeyDialog
@@ -196,10 +205,6 @@ function previewed(request: Request, drawing: boolean, source: Source | null, de
 /** Returns the size of a picture after its EXIF orientation is applied. */
 function upright({ width, height, orientation }: ImageFacts): Size {
   return orientation > 4 ? { width: height, height: width } : { width, height };
-}
-
-function fromFile(file: File): Source {
-  return { kind: "file", name: file.name, blob: file };
 }
 
 function spoken(output: { format: string; width: number; height: number; bytes: number }): string {

@@ -1,6 +1,7 @@
 /** The control of one parameter. */
 
-import { useId } from "preact/hooks";
+import type { TargetedEvent, TargetedInputEvent } from "preact";
+import { useEffect, useId, useState } from "preact/hooks";
 import { Gravity } from "./gravity";
 import { pixels } from "./request";
 import type { Param, Size, Value } from "./types";
@@ -17,8 +18,13 @@ export interface ControlProps {
 export function Control({ param, value, size, error, onChange }: ControlProps) {
   const id = useId();
   const given = value !== undefined;
-  const described = error ? `${id}-error` : `${id}-doc`;
-  const field = { param, value, size, id, described, invalid: Boolean(error), onChange };
+  const [unreadable, setUnreadable] = useState(false);
+  useEffect(() => {
+    if (given) setUnreadable(false);
+  }, [given]);
+  const wrong = unreadable && !given ? "must be a number" : error;
+  const described = wrong ? `${id}-error` : `${id}-doc`;
+  const field = { param, value, size, id, described, invalid: Boolean(wrong), onChange, setUnreadable };
   return (
     <div class={`control${given ? " given" : ""}`} data-param={param.option}>
       <div class="control-head">
@@ -35,9 +41,9 @@ export function Control({ param, value, size, error, onChange }: ControlProps) {
       <span id={`${id}-doc`} class="hidden">
         {param.doc}
       </span>
-      {error && (
+      {wrong && (
         <p id={`${id}-error`} class="error">
-          {error}
+          {wrong}
         </p>
       )}
     </div>
@@ -52,6 +58,8 @@ interface FieldProps {
   described: string;
   invalid: boolean;
   onChange: (value: Value | null) => void;
+  /** Tells if a number was typed that nobody can read. */
+  setUnreadable: (unreadable: boolean) => void;
 }
 
 function Field(props: FieldProps) {
@@ -77,9 +85,23 @@ export function label(param: Param): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Returns the properties of a field that keep what is typed in it, whatever is drawn before it is done. */
+function useTyped(value: string, onDone: (text: string) => void) {
+  const [typed, setTyped] = useState<string | null>(null);
+  return {
+    value: typed ?? value,
+    onInput: (event: TargetedInputEvent<HTMLInputElement>) => setTyped(event.currentTarget.value),
+    onChange: (event: TargetedEvent<HTMLInputElement>) => {
+      setTyped(null);
+      onDone(event.currentTarget.value);
+    },
+    onBlur: () => setTyped(null),
+  };
+}
+
 const STEPS = 1000;
 
-function NumberField({ param, value, size, id, described, invalid, onChange }: FieldProps) {
+function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable }: FieldProps) {
   const range = rangeOf(param, size);
   const usual = usualOf(param, size);
   const current = typeof value === "number" ? value : usual;
@@ -88,7 +110,9 @@ function NumberField({ param, value, size, id, described, invalid, onChange }: F
   const start = current === undefined ? place : range.minimum;
   const origin = typeof param.neutral === "number" ? param.neutral : start;
   const [from, to] = [Math.min(place, origin), Math.max(place, origin)];
-  const read = (text: string) => onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text));
+  const typed = useTyped(typeof value === "number" ? String(value) : "", (text) =>
+    onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text)),
+  );
   return (
     <div class="number">
       <div class="slider" style={{ "--from": share(from), "--to": share(to), "--neutral": share(origin) }}>
@@ -115,8 +139,11 @@ function NumberField({ param, value, size, id, described, invalid, onChange }: F
         max={param.maximum}
         step="any"
         placeholder={usual === undefined ? "auto" : String(usual)}
-        value={typeof value === "number" ? value : ""}
-        onChange={(event) => read(event.currentTarget.value)}
+        {...typed}
+        onBlur={(event) => {
+          typed.onBlur();
+          setUnreadable(event.currentTarget.validity.badInput); // its value is empty
+        }}
       />
       <span class="unit">{shortUnit(param.unit)}</span>
     </div>
@@ -228,6 +255,7 @@ function Choice({ param, value, id, described, invalid, onChange }: FieldProps) 
 function ColorField({ param, value, id, described, invalid, onChange }: FieldProps) {
   const text = typeof value === "string" ? value : "";
   const usual = typeof param.default === "string" ? param.default : "";
+  const typed = useTyped(text, (next) => onChange(next.replace("#", "") || null));
   return (
     <div class="color-field">
       <input
@@ -244,8 +272,7 @@ function ColorField({ param, value, id, described, invalid, onChange }: FieldPro
         spellcheck={false}
         maxLength={9}
         placeholder={usual || (param.alpha ? "RRGGBB or AARRGGBB" : "RRGGBB")}
-        value={text}
-        onChange={(event) => onChange(event.currentTarget.value.replace("#", "") || null)}
+        {...typed}
       />
     </div>
   );
@@ -258,6 +285,7 @@ function opaque(color: string): string {
 }
 
 function TextField({ param, value, id, described, invalid, onChange }: FieldProps) {
+  const typed = useTyped(typeof value === "string" ? value : "", (next) => onChange(next || null));
   return (
     <input
       type="text"
@@ -266,8 +294,7 @@ function TextField({ param, value, id, described, invalid, onChange }: FieldProp
       aria-invalid={invalid}
       spellcheck={false}
       placeholder={param.kind === "AspectRatio" ? "16:9" : ""}
-      value={typeof value === "string" ? value : ""}
-      onChange={(event) => onChange(event.currentTarget.value || null)}
+      {...typed}
     />
   );
 }

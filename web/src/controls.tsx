@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Control, label } from "./control";
 import { type Drawing, drawings } from "./drawing";
+import type { Change } from "./history";
 import { allowed, groupPath, valuesOf, without, withValue } from "./request";
 import type { Group, Param, Problem, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
@@ -14,7 +15,7 @@ interface Props {
   problems: Problem[];
   drawing: Drawing | null;
   onDraw: (drawing: Drawing | null) => void;
-  onChange: (request: Request, touched?: string) => void;
+  onChange: (change: Change, touched?: string) => void;
 }
 
 const OPEN_AT_FIRST = ["resize", "adjust"];
@@ -65,7 +66,7 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
                   type="button"
                   class="clear"
                   aria-label={`Reset ${group.title}`}
-                  onClick={() => onChange(without(request, group.key))}
+                  onClick={() => onChange((request) => without(request, group.key))}
                 >
                   ×
                 </button>
@@ -113,13 +114,13 @@ interface ParamProps {
   request: Request;
   size: Size;
   error: string | undefined;
-  onChange: (request: Request, touched?: string) => void;
+  onChange: (change: Change, touched?: string) => void;
 }
 
 function ParamControl({ group, param, request, size, error, onChange }: ParamProps) {
   const value = valuesOf(request, group.key)[param.name];
   const change = (next: typeof value | null) =>
-    onChange(withValue(request, group, param.name, next ?? null, size), param.option);
+    onChange((request) => withValue(request, group, param.name, next ?? null, size), param.option);
   if (group.key === "watermark" && param.name === "id") {
     return <WatermarkChoice value={value} error={error} onChange={change} />;
   }

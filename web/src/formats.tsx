@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { dssim, type Luma, lumaOf } from "./dssim";
+import type { Change } from "./history";
 import { type Document, toDocument, valuesOf, withFormat } from "./request";
 import { process } from "./service";
 import * as text from "./text";
@@ -12,7 +13,7 @@ interface Props {
   source: Source | null;
   request: Request;
   result: Result | null;
-  set: (request: Request) => void;
+  set: (change: Change) => void;
 }
 
 interface Row {
@@ -72,7 +73,7 @@ export function Formats({ declarations, source, request, result, set }: Props) {
               <button
                 type="button"
                 aria-pressed={request.output?.format === format}
-                onClick={() => set(withFormat(request, groups, format))}
+                onClick={() => set((request) => withFormat(request, groups, format))}
               >
                 Use
               </button>

@@ -31,12 +31,17 @@ export function Header({ declarations, history, document, link }: Props) {
         <button
           type="button"
           disabled={Object.keys(history.request).length === 0}
-          onClick={() => history.set({})}
+          onClick={() => history.set(() => ({}))}
           title="Remove everything from the request"
         >
           Reset
         </button>
-        <Presets groups={declarations.groups} request={history.request} document={document} onLoad={history.set} />
+        <Presets
+          groups={declarations.groups}
+          request={history.request}
+          document={document}
+          onLoad={(request) => history.set(() => request)}
+        />
         <Copy text={link} label="Copy link" />
         <a class="button" href={address("dashboard")}>
           Dashboard

@@ -11,7 +11,9 @@ interface State {
   at: number;
 }
 
-type Action = { kind: "set"; request: Request; touched: string } | { kind: "undo" } | { kind: "redo" };
+export type Change = (request: Request) => Request;
+
+type Action = { kind: "set"; change: Change; touched: string } | { kind: "undo" } | { kind: "redo" };
 
 const MOST = 200;
 const ONE_EDIT_MS = 800;
@@ -22,12 +24,11 @@ function reduce(state: State, action: Action): State {
   const next = future[0];
   switch (action.kind) {
     case "set": {
-      if (action.request === present) return state;
       const at = Date.now();
       // The many values of one drag of a slider are one step.
       const same = action.touched !== "" && action.touched === state.touched && at - state.at < ONE_EDIT_MS;
       const kept = same ? past : [...past.slice(-MOST), present];
-      return { past: kept, present: action.request, future: [], touched: action.touched, at };
+      return { past: kept, present: action.change(present), future: [], touched: action.touched, at };
     }
     case "undo":
       if (!last) return state;
@@ -40,8 +41,8 @@ function reduce(state: State, action: Action): State {
 
 export interface History {
   request: Request;
-  /** Changes the request; changes of the same touched parameter in short order are one step. */
-  set: (request: Request, touched?: string) => void;
+  /** Changes the request as it is then; changes of the same touched parameter in short order are one step. */
+  set: (change: Change, touched?: string) => void;
   undo: () => void;
   redo: () => void;
   canUndo: boolean;
@@ -52,7 +53,7 @@ export function useHistory(initial: Request): History {
   const [state, dispatch] = useReducer(reduce, { past: [], present: initial, future: [], touched: "", at: 0 });
   return {
     request: state.present,
-    set: useCallback((request: Request, touched = "") => dispatch({ kind: "set", request, touched }), []),
+    set: useCallback((change: Change, touched = "") => dispatch({ kind: "set", change, touched }), []),
     undo: useCallback(() => dispatch({ kind: "undo" }), []),
     redo: useCallback(() => dispatch({ kind: "redo" }), []),
     canUndo: state.past.length > 0,

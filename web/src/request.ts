@@ -26,9 +26,10 @@ export function groupsOf(request: Request, declared: Group[]): Group[] {
   const named = new Set(numbered.map(nameOf));
   const others = filters.map((group, index) => `${AFTER_ALL + index}:${group.key}`);
   const keys = [...numbered, ...others.filter((key) => !named.has(nameOf(key)))].sort((a, b) => parseInt(a) - parseInt(b));
-  const listed = keys.flatMap((key, place) =>
-    filters.filter((group) => group.key === nameOf(key)).map((group) => ({ ...group, key, place })),
-  );
+  const listed = keys.flatMap((key) => {
+    const place = numbered.filter((other) => parseInt(other) < parseInt(key)).length;
+    return filters.filter((group) => group.key === nameOf(key)).map((group) => ({ ...group, key, place }));
+  });
   const first = declared.findIndex((group) => group.filter);
   const rest = declared.filter((group) => !group.filter);
   return [...rest.slice(0, first), ...listed, ...rest.slice(first)];

@@ -3,6 +3,7 @@
 import { useId, useState } from "preact/hooks";
 import { Code } from "./code";
 import { Formats } from "./formats";
+import type { Change } from "./history";
 import { Plan } from "./plan";
 import type { Document } from "./request";
 import * as text from "./text";
@@ -14,7 +15,7 @@ interface Props {
   request: Request;
   document: Document;
   result: Result | null;
-  set: (request: Request) => void;
+  set: (change: Change) => void;
 }
 
 const TABS = ["Result", "Formats", "Code"] as const;

@@ -154,7 +154,9 @@ async function processed(path: string, options: RequestInit, header: string): Pr
 
 /** Returns a picture that the browser can show: the given one, or a copy of it that the service makes. */
 export async function viewable(blob: Blob, name: string, header: string, signal?: AbortSignal): Promise<Blob> {
-  if (await isShown(blob)) return blob;
+  const shown = await isShown(blob);
+  signal?.throwIfAborted();
+  if (shown) return blob;
   const [copy, facts] = await upload({ blob, name }, { output: { format: STATIC_FALLBACK } }, header, signal);
   if (facts.input.frames === 1) return copy;
   return (await upload({ blob, name }, { output: { format: MOVING_FALLBACK } }, header, signal))[0];

@@ -49,7 +49,6 @@ def test_one_touch_of_a_control_makes_a_valid_request(open_page: Open) -> None:
     slider(page, "blur-value").focus()
     page.keyboard.press("End")
     page.get_by_label("Find a parameter").fill("duotone")
-    page.locator("[data-param=blur-value]").wait_for(state="hidden")  # the list is that of the new words
     page.locator("[data-param=duotone-light] input[type=text]").fill("ffcc00")
     page.keyboard.press("Tab")
     page.get_by_label("Find a parameter").fill("mask")
@@ -74,6 +73,53 @@ def test_an_error_is_shown_where_it_belongs(open_page: Open) -> None:
     assert number(page, "exposure").get_attribute("aria-invalid") == "true"
     page.get_by_role("button", name="Undo").click()
     alert.wait_for(state="detached")
+
+
+@pytest.mark.parametrize(
+    ("group", "option", "text"),
+    [
+        ("Adjust", "exposure", "500"),
+        ("Monochrome", "monochrome-color", "12345"),
+        ("Canvas", "canvas-ratio", "wide"),
+    ],
+    ids=["number", "color", "text"],
+)
+def test_what_is_typed_while_a_preview_ends_is_kept(
+    group: str, option: str, text: str, open_page: Open
+) -> None:
+    page = open_page().page
+    held: list[Any] = []
+    page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
+    with page.expect_request("**/1.0/upload"):
+        slider(page, "contrast").press("End")
+    page.get_by_label("Find a parameter").fill(group)
+    control = page.locator(f"[data-param={option}]")
+    field = control.locator("[type=number], [type=text]")
+    field.fill(text)
+    held[0].continue_()
+    page.locator("[aria-busy=false].stage").wait_for()
+    assert field.input_value() == text
+    page.keyboard.press("Tab")
+    control.locator(".error").filter(has_text=text).wait_for()
+    assert field.input_value() == text
+
+
+def test_what_is_no_number_is_an_error_until_there_is_one(open_page: Open) -> None:
+    page = open_page().page
+    control = page.locator("[data-param=exposure]")
+    field = number(page, "exposure")
+    field.click()
+    page.keyboard.type("1e")
+    page.keyboard.press("Tab")
+    assert control.locator(".error").inner_text() == "must be a number"
+    assert field.get_attribute("aria-invalid") == "true"
+    assert asked(page) == {}
+    field.fill("5")
+    page.keyboard.press("Tab")
+    assert asked(page) == {"adjust": {"exposure": 5}}
+    page.get_by_role("button", name="Reset Exposure").click()
+    assert control.locator(".error").count() == 0
+    assert field.get_attribute("aria-invalid") == "false"
 
 
 def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
@@ -155,6 +201,9 @@ def test_an_array_of_filters_keeps_its_order_and_its_repetitions(open_page: Open
     command = page.get_by_role("group", name="Command").inner_text()
     assert command.startswith('echo \'{"filter":[')
     assert command.endswith("--spec -")
+    number(page, "vignette-value").fill("700")
+    page.keyboard.press("Tab")
+    page.locator("[data-param=vignette-value] .error").filter(has_text="0 to 100").wait_for()
     page.get_by_label("Find a parameter").fill("blur")
     second.fill("900")
     page.keyboard.press("Tab")

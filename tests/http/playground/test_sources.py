@@ -14,7 +14,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import PICTURES, asked, expect_summary
+from tests.http.playground.page import PICTURES, asked, expect_summary, number
 from tests.http.service_process import Service
 from tests.support import encoded
 
@@ -68,6 +68,50 @@ def test_a_pasted_and_a_chosen_picture_are_processed(open_page: Open) -> None:
     file = {"name": "chosen.gif", "mimeType": "image/gif", "buffer": encoded.gif().data}
     page.get_by_label("Picture file").set_input_files(file)
     expect_summary(page, "gif")
+
+
+def test_the_picture_that_was_chosen_last_is_shown(open_page: Open) -> None:
+    """An example that is slower than the file chosen after it does not replace the file."""
+    page = open_page().page
+    held: list[Any] = []
+    page.route("**/examples/day.gif", lambda route: held.append(route))
+    with page.expect_request("**/examples/day.gif"):
+        page.get_by_label("Example pictures").select_option("day.gif")
+    file = {"name": "mine.png", "mimeType": "image/png", "buffer": encoded.png().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "png")
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("day.gif")):
+        held[0].continue_()
+    number(page, "resize-width").fill("10")
+    page.keyboard.press("Tab")
+    expect_summary(page, "10 × ")
+    assert page.locator(".source-facts strong").inner_text() == "mine.png"
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_the_original_is_that_of_the_newest_source(open_page: Open) -> None:
+    """A picture whose decoding takes longer than the next one's does not replace it."""
+    page = open_page().page
+    page.evaluate(
+        """() => {
+            const { decode } = HTMLImageElement.prototype;
+            HTMLImageElement.prototype.decode = function () {
+                HTMLImageElement.prototype.decode = decode;
+                return new Promise((resolve) => { window.decoded = resolve; });
+            };
+        }"""
+    )
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    until(page, "window.decoded !== undefined")
+    file = {"name": "mine.png", "mimeType": "image/png", "buffer": encoded.png().data}
+    page.get_by_label("Picture file").set_input_files(file)
+    newest = f"document.querySelector('img.before')?.naturalWidth === {encoded.WIDTH}"
+    until(page, newest)
+    page.evaluate("window.decoded()")
+    number(page, "resize-width").fill("10")
+    page.keyboard.press("Tab")
+    expect_summary(page, "10 × ")
+    assert page.evaluate(newest)
 
 
 def test_the_size_of_a_source_is_that_of_the_upright_picture(open_page: Open) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 from urllib.parse import quote
 
 from PIL import Image
 
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import asked
+from tests.http.playground.page import asked, expect_summary, number
 
 
 def solid(color: tuple[int, int, int]) -> bytes:
@@ -51,3 +52,25 @@ def test_a_watermark_is_uploaded_and_laid_on_the_picture(open_page: Open) -> Non
     wrong = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
     page.locator("[data-param=watermark-id] input[type=file]").set_input_files(wrong)
     page.locator("[data-param=watermark-id] .error").wait_for()
+
+
+def test_what_changes_during_an_upload_of_a_watermark_is_kept(open_page: Open) -> None:
+    page = open_page().page
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route) if route.request.method == "POST" else route.continue_()
+
+    page.route("**/1.0/watermarks", hold)
+    page.get_by_role("button", name="Watermark", exact=True).click()
+    mark = {"name": "green.png", "mimeType": "image/png", "buffer": solid((0, 200, 0))}
+    with page.expect_request(lambda request: request.method == "POST" and "watermarks" in request.url):
+        page.locator("[data-param=watermark-id] input[type=file]").set_input_files(mark)
+    number(page, "resize-width").fill("120")
+    page.keyboard.press("Tab")
+    expect_summary(page, "120 × ")
+    held[0].continue_()
+    until(page, "document.querySelector('[data-param=watermark-id] select').value !== ''")
+    request = asked(page)
+    assert list(request) == ["resize", "watermark"]
+    assert request["resize"] == {"width": 120}
