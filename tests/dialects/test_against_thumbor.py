@@ -167,6 +167,8 @@ def theirs(server: str, path: str) -> bytes:
                 "300x200/filters:blur(10,3)/photo.jpg",
                 "filters:blur(25)/photo.jpg",
                 "filters:blur(6)/drawn.png",
+                "filters:blur(60)/drawn.png",
+                "fit-in/500x500/filters:fill(blur)/drawn.png",
                 "300x200/filters:round_corner(20,255,0,0)/photo.jpg",
                 "300x200/filters:round_corner(20|50,255,0,0,1)/photo.jpg",
                 "300x200/filters:round_corner(20,255,0,0,true):format(png)/photo.jpg",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import restore
 from imgsvc_urls import InlineSource, OriginSource, UrlSource
 from imgsvc_urls.dialects import Document, ForeignRequest
@@ -158,14 +158,14 @@ def test_the_color_of_either_corner() -> None:
 @pytest.mark.parametrize(
     ("crop", "size"),
     [
-        ("50x50:0x0", (80, 70)),
+        ("50x50:0x0", (79, 70)),
         ("10x10:60x70", (50, 60)),
         ("60x50:90x80", (30, 30)),
         ("200x9:300x9", (120, 110)),
     ],
 )
 def test_crops_are_those_of_the_picture_before_a_trim(crop: str, size: tuple[int, int]) -> None:
-    asked = url(f"trim/{crop}").of_part(Box(10, 10, 120, 110))
+    asked = url(f"trim/{crop}").of_part(Box(10, 10, 120, 110), Size(130, 200))
     assert planned_size(asked, facts("png", 120, 110)) == size
 
 
@@ -235,6 +235,7 @@ def test_blurs() -> None:
     first, second = (filters(text)[0]["gaussian_blur"]["sigma"] for text in ("blur(8)", "blur(1,4)"))
     assert first == second
     assert 3 < first < 4
+    assert filters("blur(8)", DRAWN)[0]["gaussian_blur"]["straight"]
     assert filters("blur(8):sharpen(2)", facts("gif", 300, 200, frames=3)) == []
 
 
@@ -596,6 +597,15 @@ def test_pixels_are_those_of_libvips(width: int) -> None:
     ours = pyvips.Image.new_from_buffer(imgsvc.process(source, spec).data, "")
     theirs = pyvips.Image.thumbnail_buffer(source, width, height=9999)
     assert (ours - theirs).abs().max() <= 1
+
+
+def test_frames_end_at_whole_pixels() -> None:
+    moving = document(url("50x20", "a.gif"), facts("gif", 60, 90, frames=3))["resize"]
+    assert (moving["libvips"], moving["height"]) == ([50 / 60, 75 / 90], 75)
+    moving = document(url("51x20", "a.gif"), facts("gif", 60, 90, frames=3))["resize"]
+    assert moving["libvips"] == [51 / 60, 77 / 90]
+    still = document(url("51x20", "a.png"), facts("png", 60, 90))["resize"]
+    assert still["libvips"] == [51 / 60, 51 / 60]
 
 
 def test_parts_are_decoded_once() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 from imgsvc_urls import OriginSource, UrlSource
 from imgsvc_urls.dialects import Document, ForeignRequest
@@ -28,6 +28,7 @@ from tests.support import photos
 
 IMAGE = "pics.example/a.jpg"
 UNSAFE = Thumbor(unsafe=True)
+WHOLE = Size(2725, 2225)
 AT_CORNER = {"id": "w1", "gravity": "top-left"}
 
 
@@ -450,9 +451,9 @@ def test_trim(parts: str, threshold: float, from_end: bool) -> None:
 
 
 def test_coordinates_of_crops_are_those_before_a_trim() -> None:
-    left = url("trim/30x40:130x90/50x0").of_part(Box(20, 50, 200, 100))
+    left = url("trim/30x40:130x90/50x0").of_part(Box(20, 50, 200, 100), WHOLE)
     assert document(left, facts("png", 200, 100))["crop"] == {"x": 10, "y": 0, "width": 100, "height": 40}
-    empty = url("trim/0x0:10x10/50x0").of_part(Box(20, 50, 200, 100))
+    empty = url("trim/0x0:10x10/50x0").of_part(Box(20, 50, 200, 100), WHOLE)
     assert "crop" not in document(empty, facts("png", 200, 100))
 
 
@@ -522,7 +523,7 @@ def test_meta_tells_frames_focal_points_and_conversions() -> None:
     assert found["operations"] == [{"type": "auto_png_to_jpg_conversion"}]
     named = json.loads(meta("filters:format(jpg)", facts("png", 90, 80)).body)["thumbor"]
     assert named["operations"] == []
-    trimmed = UNSAFE.parse(ForeignRequest(f"/unsafe/meta/trim/{IMAGE}")).of_part(Box(3, 4, 50, 60))
+    trimmed = UNSAFE.parse(ForeignRequest(f"/unsafe/meta/trim/{IMAGE}")).of_part(Box(3, 4, 50, 60), WHOLE)
     told = trimmed.spec(facts("png", 50, 60))
     assert isinstance(told, Document)
     operations = json.loads(told.body)["thumbor"]["operations"]

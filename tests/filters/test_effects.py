@@ -192,6 +192,13 @@ def test_corners_are_quarters_of_ellipses() -> None:
     assert (clear[0, 0, 3], clear[45, 60, 3], clear[0, 60, 3]) == (0, 255, 254)
 
 
+def test_a_blurred_ground_takes_in_the_colors_of_transparent_pixels() -> None:
+    halves = np.full((40, 60, 4), (255, 0, 0, 255), np.uint8)
+    halves[:, 30:] = (0, 0, 255, 0)
+    found = after(halves, Ground(width=60, height=80, top=20, kind="blur", sigma=9.0))
+    assert np.abs(found[5, 29].astype(int) - (128, 0, 127, 128)).max() < 8
+
+
 def test_several_marks() -> None:
     black, white = (np.full((8, 8, 3), level, np.uint8) for level in (0, 255))
     first = {"id": "black", "gravity": "top-left"}

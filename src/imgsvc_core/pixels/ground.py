@@ -23,7 +23,7 @@ def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
     part = clipped(size, ground.left, ground.top, image.width, image.height)
     if ground.kind == "blur":
         have = Size(image.width, image.height)
-        blurred = in_memory(gaussian_blur(image, ground.sigma))
+        blurred = in_memory(gaussian_blur(image, ground.sigma, straight=True))
         below = in_memory(geometry.resample(blurred, have, *size, Area(0, 0, *have)))
     else:
         color = _mean(image) if ground.kind == "mean" else ground.color

@@ -23,7 +23,7 @@ import attrs
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_urls import AnySource
 from imgsvc_urls.dialects.wildcards import climbs, url_pattern
@@ -184,8 +184,8 @@ class ForeignUrl(ABC):
             return error.status
         return self.late_status if error.failure == "timed_out" else self.unreachable_status
 
-    def of_part(self, box: Box) -> ForeignUrl:
-        """Return the URL that asks for the same of the part of the picture that a trim leaves."""
+    def of_part(self, box: Box, size: Size) -> ForeignUrl:
+        """Return the URL that asks for the same of the part of a picture of a size that a trim leaves."""
         return self
 
     @abstractmethod

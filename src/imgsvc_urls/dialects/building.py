@@ -99,7 +99,7 @@ def window_of(
     window: Box,
     gravity: Gravity | None = None,
     *,
-    factor: float | None = None,
+    factors: tuple[float, float] | None = None,
 ) -> dict[str, dict[str, Any] | None]:
     """Return the crop and the resize that scale a part of a picture and keep a window of that.
 
@@ -109,10 +109,9 @@ def window_of(
         scaled: the size that it is scaled to.
         window: what is kept then.
         gravity: where the window lies instead, if that depends on the pixels.
-        factor: by what libvips multiplies both sides; by default what leads from size to size.
+        factors: by what libvips multiplies width and height; by default what leads from size to size.
     """
     at = None if gravity == "smart" else (window.left, window.top)
-    factors = (factor, factor) if factor else None
     resize = resized_to(part.size, scaled, kept=window.size, at=at, factors=factors)
     if gravity in ("face", "faces") and window.size != scaled:
         resize = {"mode": "fit", "gravity": gravity, "width": window.width, "height": window.height}

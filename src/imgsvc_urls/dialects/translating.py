@@ -58,7 +58,7 @@ def translate(
     if (trim := url.trim(info)) is not None:
         box = deadline.run(_enclosed, source, info, trim, limits, deadline)
         before["trim"] = Trim(threshold=trim.threshold, box=box)
-        info, url = _cut(info, box), url.of_part(box)
+        info, url = _cut(info, box), url.of_part(box, Size(*info.upright_size))
     spec = url.spec(info)
     if not isinstance(spec, Spec):
         return spec

@@ -40,8 +40,9 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) 
     """
     if sigma < NEGLIGIBLE_SIGMA:
         return image
-    if straight:
-        return _blur(image, sigma)
+    if straight:  # as plain bands, lest libvips multiplies by alpha
+        plain = _blur(image.copy(interpretation="multiband"), sigma)
+        return plain.copy(interpretation=image.interpretation)
     return on_premultiplied(image, lambda bands: _blur(bands, sigma))
 
 

@@ -13,7 +13,7 @@ import attrs
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.encoding import accept_weights
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
@@ -67,9 +67,9 @@ class ImagorUrl(ForeignUrl):
         """Return what is cut away before all else."""
         return trim_of(self.parts, info)
 
-    def of_part(self, box: Box) -> ForeignUrl:
-        """Return the URL that asks for the same of the part of the picture that a trim leaves."""
-        return attrs.evolve(self, parts=within(self.parts, box))
+    def of_part(self, box: Box, size: Size) -> ForeignUrl:
+        """Return the URL that asks for the same of the part of a picture that a trim leaves."""
+        return attrs.evolve(self, parts=within(self.parts, box, size))
 
     def spec(self, info: ImageInfo) -> Spec | Document | None:
         """Return the request for a picture, facts about it, or `None` to deliver its file unchanged."""

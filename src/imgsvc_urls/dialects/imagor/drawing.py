@@ -130,7 +130,7 @@ class Drawing:
             if sigma > LARGEST_SIGMA:
                 why = f"its sigma must be at most {LARGEST_SIGMA}"
                 raise impossible("blur", why, status=NOT_ACCEPTABLE)
-            self.steps.append(libvips_blur(sigma))
+            self.steps.append(attrs.evolve(libvips_blur(sigma), straight=self.alpha))
 
     def _add_sharpen(self, item: Filter) -> None:
         count = len(item.arguments)

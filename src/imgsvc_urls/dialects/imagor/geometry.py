@@ -80,13 +80,13 @@ def _cropped(parts: Parts, size: Size) -> Box:
     return Box(int(left), int(top), int(right - left), int(bottom - top))
 
 
-def within(parts: Parts, trimmed: Box) -> Parts:
-    """Return the parts that ask for the same of what a trim has left of a picture."""
+def within(parts: Parts, trimmed: Box, size: Size) -> Parts:
+    """Return the parts that ask for the same of what a trim has left of a picture of a size."""
     if parts.crop is None:
         return parts
     left, top = max(parts.crop[0], trimmed.left), max(parts.crop[1], trimmed.top)
-    right = min(parts.crop[2] or trimmed.right, trimmed.right)
-    bottom = min(parts.crop[3] or trimmed.bottom, trimmed.bottom)
+    right = min(parts.crop[2] or trimmed.right, trimmed.right, size.width - 1)
+    bottom = min(parts.crop[3] or trimmed.bottom, trimmed.bottom, size.height - 1)
     part = None
     if right > left and bottom > top:
         shifted = int(left - trimmed.left), int(top - trimmed.top)

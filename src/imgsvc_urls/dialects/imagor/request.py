@@ -101,7 +101,9 @@ def _made(parts: Parts, info: ImageInfo, known: Known, *, animated: bool) -> tup
     gravity = known.smart if found.smart and known.smart != "none" else None
     part = mirrored(found.part, size, parts.flip)
     window = mirrored(found.window, found.scaled, parts.flip)
-    reduced = window_of(size, part, found.scaled, window, gravity, factor=found.factor)
+    down = found.scaled.height / part.height if animated else found.factor  # frames end at whole pixels
+    factors = (found.factor, down) if found.factor and down else None
+    reduced = window_of(size, part, found.scaled, window, gravity, factors=factors)
     if reduced["resize"] is not None:
         reduced["resize"]["least_scale"] = found.least_scale
     made = {

@@ -14,7 +14,7 @@ import attrs
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceUnreachable
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
@@ -79,7 +79,7 @@ class ThumborUrl(ForeignUrl):
         """Return what is cut away before all else."""
         return trim_of(self.parts)
 
-    def of_part(self, box: Box) -> "ThumborUrl":
+    def of_part(self, box: Box, size: Size) -> "ThumborUrl":
         """Return the URL with its crop as seen from what a trim leaves."""
         parts = self.parts
         if parts.crop is not None:
