@@ -323,13 +323,13 @@ def _make(
 def _make_at_once(
     opened: Opened, plans: Mapping[str, Plan], found: tuple[Face, ...] | None, started: float
 ) -> dict[str, _VariantResult]:
-    """Return the results of those plans that need no libvips."""
+    """Return the results of those plans that have a way of their own."""
     made: dict[str, _VariantResult] = {}
     if opened.encoded is None:
         return made
     for key, plan in plans.items():
         begun = time.perf_counter()
-        encoded = encode_at_once(opened.encoded, plan)
+        encoded = encode_at_once(opened.encoded, plan, opened.threads)
         if encoded is not None:
             finished = time.perf_counter()
             timing = Timing(decode=_ms(begun - started), process=0.0, encode=_ms(finished - begun))

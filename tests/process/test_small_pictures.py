@@ -1,11 +1,12 @@
-"""Small PNGs, and small WebPs of JPEGs, are made without libvips, and come out as from it, byte by byte."""
+"""Small pictures have a way of their own past libvips, and come out as from it, byte by byte."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jpeg import turbojpeg
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.pixels import reduction
 from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.plan import compile_plan
 from tests.support.photos import Pixels, coffee
@@ -60,13 +63,31 @@ def webp_by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
     """The same of a request that has all metadata kept, of which there is none."""
     kept = {**request, "output": {"format": "webp", **request.get("output", {}), "metadata": "keep"}}
     assert webp_at_once(data, kept) is None
-    return imgsvc.process(data, kept).data
+    with reduced_by_libvips():
+        return imgsvc.process(data, kept).data
 
 
 def by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
-    """The same of a decoded picture, which nothing but libvips works on."""
+    """The same of a decoded picture."""
     image = pyvips.Image.pngload_buffer(data, fail_on="error")
-    return imgsvc.process(image, {**request, "output": {"format": "png"}}).data
+    with reduced_by_libvips():
+        return imgsvc.process(image, {**request, "output": {"format": "png"}}).data
+
+
+@contextlib.contextmanager
+def reduced_by_libvips() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduction, "suits", lambda *_: False)
+        yield patch
+
+
+@contextlib.contextmanager
+def libvips_alone() -> Iterator[None]:
+    """Let libvips decode JPEGs, too."""
+    with reduced_by_libvips() as patch:
+        patch.setattr(turbojpeg, "read_plain", lambda *_: None)
+        patch.setattr(turbojpeg, "decoded", lambda *_: None)
+        yield
 
 
 @given(
@@ -164,6 +185,45 @@ def test_usual_thumbnails_of_jpegs_are_made_at_once(have: tuple[int, int], resiz
     assert found == webp_by_libvips(source, {"resize": resize})
 
 
+@pytest.mark.parametrize("format", ["jpg", "png"])
+@pytest.mark.parametrize("resize", [{"width": 32}, {"width": 100, "height": 40, "mode": "stretch"}, None])
+@pytest.mark.parametrize("dpi", [None, (300, 150), (96, 96), (1, 1)])
+def test_jpegs_and_pngs_of_small_jpegs_are_made_at_once(
+    format: str, resize: dict[str, Any] | None, dpi: tuple[int, int] | None
+) -> None:
+    source = jpeg(coffee()[100:260, 200:400], **({} if dpi is None else {"dpi": dpi}))
+    request = {"output": {"format": format}, **({} if resize is None else {"resize": resize})}
+    found = at_once(source, request)
+    assert found is not None
+    assert found == imgsvc.process(source, request).data
+    with libvips_alone():
+        assert imgsvc.process(source, request).data == found
+
+
+@pytest.mark.parametrize("unit", [0, 1, 2, 3])
+@pytest.mark.parametrize("density", [(1, 1), (1, 9), (300, 150), (0, 5), (5, 0)])
+def test_a_resolution_is_understood_as_by_libvips(unit: int, density: tuple[int, int]) -> None:
+    source = bytearray(jpeg(coffee()[100:164, 200:264]))
+    place = source.index(b"JFIF") + 7
+    source[place : place + 5] = struct.pack(">BHH", unit, *density)
+    request = {"resize": {"width": 32}, "output": {"format": "png"}}
+    found = at_once(bytes(source), request)
+    assert found is not None
+    with libvips_alone():
+        assert imgsvc.process(bytes(source), request).data == found
+
+
+def test_jpegs_with_metadata_are_left_to_libvips() -> None:
+    """Its resolution may be that of EXIF."""
+    exif = Image.Exif()
+    exif[0x011A], exif[0x011B], exif[0x0128] = 300.0, 300.0, 2
+    source = jpeg(coffee()[100:164, 200:264], exif=exif.tobytes())
+    request = {"resize": {"width": 32}, "output": {"format": "png"}}
+    assert at_once(source, request) is None
+    with Image.open(io.BytesIO(imgsvc.process(source, request).data)) as found:
+        assert [round(number) for number in found.info["dpi"]] == [300, 300]
+
+
 def test_damaged_jpegs_are_refused_as_by_libvips() -> None:
     source = jpeg(np.resize(coffee(), (128, 192, 3)))
     request = {"resize": {"width": 60}}
@@ -206,7 +266,7 @@ def test_unusual_jpegs_are_left_to_libvips(options: dict[str, Any]) -> None:
         {"output": {"quality": 95}},
         {"output": {"metadata": "keep"}},
         {"output": {"max_bytes": 4000}},
-        {"output": {"format": "jpg"}},
+        {"output": {"format": "gif"}},
     ],
 )
 def test_what_else_is_asked_of_jpegs_is_left_to_libvips(request_: dict[str, Any]) -> None:

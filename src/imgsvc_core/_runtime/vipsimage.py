@@ -9,6 +9,8 @@ import os
 
 import pyvips
 
+from imgsvc_core._runtime.machine import machine
+
 PROFILE = "icc-profile-data"
 _MODELS = {
     "srgb": b"RGB ", "rgb": b"RGB ", "rgb16": b"RGB ", "b-w": b"GRAY", "grey16": b"GRAY", "cmyk": b"CMYK",
@@ -18,6 +20,18 @@ _MODELS = {
 def has(image: pyvips.Image, field: str) -> bool:
     """Return True if a metadata field is attached to the image."""
     return bool(pyvips.vips_lib.vips_image_get_typeof(image.pointer, field.encode()))
+
+
+def limit_threads(image: pyvips.Image, threads: int | None) -> None:
+    """Let libvips use so many threads, or one for each core, for an image that is not shared yet.
+
+    libvips counts the cores by itself, but looks at no control group.
+    """
+    own = machine()
+    if threads is None and own.cores < own.cpus:
+        threads = own.cores
+    if threads:
+        image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
 
 
 def field_names(image: pyvips.Image) -> list[str]:

@@ -8,16 +8,18 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.private_names import keep_alive
-from imgsvc_core._runtime.vipsimage import has, has_profile
+from imgsvc_core._runtime.vipsimage import has, has_profile, space_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.metadata import BLOBS
 from imgsvc_core.formats.settings import LoadSettings
 
 _FORMATS = {
     "uint8": "uchar", "int8": "char", "uint16": "ushort", "int16": "short", "uint32": "uint", "int32": "int",
     "float32": "float",
 }  # fmt: skip
+_KEPT_FIELDS = (*BLOBS, "resolution-unit", "concurrency")
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
 
 
@@ -129,6 +131,17 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
     format = _FORMATS[array.dtype.name]
     image = pyvips.Image.new_from_memory(array.data, width, height, bands, format)
     return image.copy(interpretation=interpretation or usual_interpretation(bands, format))
+
+
+def with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
+    """Return a still with pixels of 8 bits on the memory of an array of (height, width, bands)."""
+    height, width, bands = pixels.shape
+    found = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
+    found = found.copy(interpretation=space_of(image), xres=image.get("xres"), yres=image.get("yres"))
+    for name in _KEPT_FIELDS:
+        if has(image, name):
+            found.set_type(image.get_typeof(name), name, image.get(name))
+    return found
 
 
 def to_array(image: pyvips.Image) -> Any:

@@ -115,6 +115,10 @@ class ScaledFrame:
             across = libvips[0] * area.width / self.across / whole[0]
             down = libvips[1] * area.height / self.down / whole[1]
             image = geometry.resample_by_libvips(self.image.crop(0, 0, *whole), across, down, size, kernel)
+        if image is None and not exact and area == (0, 0, *self.size):
+            from imgsvc_core.pixels import reduction  # it takes NumPy to load, so some time
+
+            image = reduction.reduced(self.image, self.size, size)
         if image is None:
             image = geometry.resample(self.image, self.size, *size, area, exact=exact)
         return ScaledFrame(image, size, Area(0, 0, *size))

@@ -10,11 +10,15 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core._runtime.libvips import check_not_forked
+from imgsvc_core._runtime.vipsimage import limit_threads
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jpeg.header import plain_density
 from imgsvc_core.formats.png import small_writing as png_writer
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, codec_effort
-from imgsvc_core.formats.writers import Encoded
+from imgsvc_core.formats.writers import Encoded, save
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import CropBox, Resample
@@ -23,11 +27,12 @@ _MOST_PNG_PIXELS = 1 << 16  # of a source; more of them take libvips no longer
 _MOST_JPEG_PIXELS = 1 << 17  # that it is decoded to
 
 
-def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
-    """Return the result of a plan, or None if it needs libvips.
+def encode_at_once(source: ByteSource, plan: Plan, threads: int | None = None) -> Encoded | None:
+    """Return the result of a plan, or None if libvips is to do all of it.
 
     Raises:
         CorruptImage: the source is a damaged JPEG.
+        ForkedProcess: libvips is to encode, and does not work in this process.
     """
     info, settings = plan.info, plan.save[0]
     make = _MAKERS.get((info.format, settings.format))
@@ -40,10 +45,10 @@ def encode_at_once(source: ByteSource, plan: Plan) -> Encoded | None:
         or not _is_plain(settings)
     ):
         return None
-    return make(source, plan)
+    return make(source, plan, threads)
 
 
-def _png(source: ByteSource, plan: Plan) -> Encoded | None:
+def _png(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
     from imgsvc_core.formats.png import small_reading as small_png
 
     info, steps = plan.info, _quick_steps(plan, 1)
@@ -65,14 +70,45 @@ def _png(source: ByteSource, plan: Plan) -> Encoded | None:
     return Encoded("png", data, len(data), None)
 
 
-def _webp_of_jpeg(source: ByteSource, plan: Plan) -> Encoded | None:
+def _jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
+    from imgsvc_core.formats.jpeg.reading import plain_image
+
+    density = plain_density(HeaderReader(source, "JPEG"))
+    pixels = None if density is None else _pixels_of_jpeg(source, plan)
+    if density is None or pixels is None:
+        return None
+    check_not_forked()
+    image = plain_image(pixels, density)
+    limit_threads(image, threads)
+    return save(image, plan.save[0])
+
+
+def _webp_of_jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
     from imgsvc_core.formats.content import given_subsampling
-    from imgsvc_core.formats.jpeg import turbojpeg
     from imgsvc_core.formats.webp import writing as webp
 
-    info, settings = plan.info, plan.save[0]
+    settings = plan.save[0]
     settings = attrs.evolve(settings, quality=settings.quality or FORMATS["webp"].quality)
-    shrink = round(1 / plan.load.scale)
+    pixels = _pixels_of_jpeg(source, plan) if given_subsampling(3, settings) == "420" else None
+    if pixels is None:
+        return None
+    data = webp.encode(pixels, settings)
+    return Encoded("webp", data, len(data), settings.quality)
+
+
+_MAKERS: dict[tuple[str, str], Callable[[ByteSource, Plan, int | None], Encoded | None]] = {
+    ("png", "png"): _png,
+    ("jpg", "jpg"): _jpeg,
+    ("jpg", "png"): _jpeg,
+    ("jpg", "webp"): _webp_of_jpeg,
+}
+
+
+def _pixels_of_jpeg(source: ByteSource, plan: Plan) -> Any | None:
+    """Return an array of (height, width, 3) of a plan on a JPEG."""
+    from imgsvc_core.formats.jpeg import turbojpeg
+
+    info, shrink = plan.info, round(1 / plan.load.scale)
     steps = _quick_steps(plan, shrink)
     if (
         steps is None
@@ -80,20 +116,10 @@ def _webp_of_jpeg(source: ByteSource, plan: Plan) -> Encoded | None:
         or info.width * info.height > shrink**2 * _MOST_JPEG_PIXELS
         or info.width % shrink
         or info.height % shrink
-        or given_subsampling(3, settings) != "420"
     ):
         return None
     pixels = turbojpeg.read_plain(source, info, shrink)
-    if pixels is None:
-        return None
-    data = webp.encode(_pixels(pixels, steps, alpha=False), settings)
-    return Encoded("webp", data, len(data), settings.quality)
-
-
-_MAKERS: dict[tuple[str, str], Callable[[ByteSource, Plan], Encoded | None]] = {
-    ("png", "png"): _png,
-    ("jpg", "webp"): _webp_of_jpeg,
-}
+    return None if pixels is None else _pixels(pixels, steps, alpha=False)
 
 
 def _is_plain(settings: SaveSettings) -> bool:

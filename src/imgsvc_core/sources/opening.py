@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from imgsvc_core._runtime.libvips import check_not_forked
-from imgsvc_core._runtime.machine import machine
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
@@ -45,17 +44,11 @@ class Opened:
 
             assert self.encoded is not None
             image = load(self.encoded, self.info, settings)
-        if (threads := self.threads or _all_cores()) and not image.get_typeof("concurrency"):
-            import pyvips
+        from imgsvc_core._runtime.vipsimage import has, limit_threads
 
-            image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
+        if not has(image, "concurrency"):
+            limit_threads(image, self.threads)
         return image
-
-
-def _all_cores() -> int | None:
-    """Return the number of cores, unless libvips knows it, which looks at no control group."""
-    own = machine()
-    return own.cores if own.cores < own.cpus else None
 
 
 def _first_frame(image: pyvips.Image) -> pyvips.Image:

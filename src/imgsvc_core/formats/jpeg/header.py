@@ -17,7 +17,9 @@ _PROGRESSIVE = frozenset({0xC2, 0xCA})
 _LOSSLESS = frozenset({0xC3, 0xCB})
 _HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
 _SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
-_APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
+_APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
+_METADATA = (_APP1, _APP2, _APP13)  # EXIF and XMP, the profile, IPTC
+_JFIF = b"JFIF\0"
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 _USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
 
@@ -50,6 +52,14 @@ class Segment(NamedTuple):
     def end(self) -> int:
         """Where the next segment should start."""
         return self.start + self.length
+
+
+class Density(NamedTuple):
+    """What JFIF tells of the resolution: pixels per unit. The unit is 1 for inches, 2 for centimeters."""
+
+    unit: int = 0
+    across: int = 1
+    down: int = 1
 
 
 class FrameHeader(NamedTuple):
@@ -151,6 +161,20 @@ def plain_scan(reader: HeaderReader) -> int | None:
         elif marker == _SOS:
             return end if sequential and reader.byte(start) == channels else None
     return None
+
+
+def plain_density(reader: HeaderReader) -> Density | None:
+    """Return what JFIF tells if that is all that a file says beside its pixels; None if it may say more."""
+    segments = list(_segments(reader))
+    if any(marker in _METADATA for marker, _, _ in segments):
+        return None
+    own = [(start, length) for marker, start, length in segments if marker == _APP0]
+    if not own:
+        return Density()
+    start, length = own[0]
+    if len(own) > 1 or length < 14 or reader.read(start, len(_JFIF)) != _JFIF:
+        return None
+    return Density(*reader.unpack(">BHH", start + 7))
 
 
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:

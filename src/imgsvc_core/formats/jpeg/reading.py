@@ -6,21 +6,23 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import has, size_of, space_of
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jpeg.header import in_one_scan, plain_scan
+from imgsvc_core.formats.jpeg.header import Density, in_one_scan, plain_density, plain_scan
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.whole import without_padding
-from imgsvc_core.formats.metadata import BLOBS
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import open_lazily
+from imgsvc_core.formats.vips import open_lazily, with_pixels
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
 _START_OF_SCAN = b"\xff\xda"
+_SPACES = {1: "b-w", 3: "srgb"}  # by the number of channels
+_UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their millimeters
+_USUAL_RESOLUTION = 72 / 25.4
 
 
 def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
@@ -36,32 +38,39 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
         _check_scans(source)
         source = without_padding(source)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
+    pixels = None
+    if scan is not None:
+        from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
+
+        pixels = turbojpeg.decoded(source, info, shrink, scan)
+    density = None if pixels is None else plain_density(reader)
+    if density is not None:
+        return _cropped(plain_image(pixels, density), (info.width // shrink, info.height // shrink))
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
-    if scan is None:
-        return image
-    from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
-
-    pixels = turbojpeg.decoded(source, info, shrink, scan)
-    return image if pixels is None else _with_pixels(image, pixels)
+    return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))
 
 
-def _with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
-    """Return the image with pixels that are in memory.
+def plain_image(pixels: Any, density: Density) -> pyvips.Image:
+    """Return pixels in memory with the resolution that libvips has of a file."""
+    height, width, bands = pixels.shape
+    across = down = _USUAL_RESOLUTION
+    name, millimeters = _UNITS.get(density.unit, ("", 0.0))
+    if density.across == 1 or density.down == 1:
+        name = ""
+    elif name:
+        across, down = density.across / millimeters, density.down / millimeters
+    elif density.unit == 0 and density.down:
+        down *= density.across / density.down
+    image = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
+    image = image.copy(interpretation=_SPACES[bands], xres=across, yres=down)
+    if name:
+        image.set_type(pyvips.GValue.refstr_type, "resolution-unit", name)
+    return image
 
-    As in libvips, the last column and row are left out if they are partly beyond the image.
-    """
-    width, height = size_of(image)
-    rows, columns, bands = pixels.shape
-    found = pyvips.Image.new_from_memory(pixels.data, columns, rows, bands, "uchar")
-    if (columns, rows) != (width, height):
-        found = found.crop(0, 0, width, height)
-    found = found.copy(interpretation=space_of(image), xres=image.get("xres"), yres=image.get("yres"))
-    for name in BLOBS:
-        if has(image, name):
-            found.set_type(pyvips.GValue.blob_type, name, image.get(name))
-    if has(image, "resolution-unit"):
-        found.set_type(pyvips.GValue.refstr_type, "resolution-unit", image.get("resolution-unit"))
-    return found
+
+def _cropped(image: pyvips.Image, size: tuple[int, int]) -> pyvips.Image:
+    """Leave out the last column and row if they are partly beyond the image, as libvips does."""
+    return image if size_of(image) == size else image.crop(0, 0, *size)
 
 
 def _check_scans(source: ByteSource) -> None:

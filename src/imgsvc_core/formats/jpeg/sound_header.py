@@ -42,16 +42,15 @@ def with_sound_header(source: ByteSource) -> ByteSource:
     segments, frame = read_header(reader)
     channels = len(frame.components)
     ends = (2, *(segment.end for segment in segments[:-1]))
-    gaps = [
-        reader.read(end, segment.start - _LENGTH - end) for end, segment in zip(ends, segments, strict=True)
-    ]
+    starts = (segment.start - _LENGTH for segment in segments)
+    gaps = [reader.read(end, start - end) for end, start in zip(ends, starts, strict=True) if start > end]
     if any(map(_is_segment, gaps)):
         return source
     stored = [(segment.marker, reader.read(segment.start, segment.length)) for segment in segments]
     usual = [(marker, _usual(marker, content, channels, frame.sequential)) for marker, content in stored]
     usual = _with_sound_profile(usual)
     several = frame.sequential and stored[-1][1][0] != channels
-    if usual == stored and not (any(gaps) or several):
+    if usual == stored and not (gaps or several):
         return source
     rest = source.read(segments[-1].end)
     if several:
@@ -84,12 +83,14 @@ def _usual(marker: int, content: bytes, channels: int, sequential: bool) -> byte
 def _with_sound_profile(segments: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     """Return the segments with the parts of the color profile numbered from 1, each once."""
     places = [place for place, segment in enumerate(segments) if _is_of_profile(*segment)]
+    if not places:
+        return segments
     parts = [
         (content[len(_ICC)], content[_ICC_HEAD:]) for _, content in (segments[place] for place in places)
     ]
     counts = {segments[place][1][len(_ICC) + 1] for place in places}
     numbered = counts == {len(parts)} and {number for number, _ in parts} == {*range(1, len(parts) + 1)}
-    if not places or (numbered and any(piece for _, piece in parts)):
+    if numbered and any(piece for _, piece in parts):
         return segments
     profile = _joined(parts)
     pieces = [profile[start : start + _MOST_OF_ICC] for start in range(0, len(profile), _MOST_OF_ICC)]
