@@ -61,7 +61,7 @@ def test_pictures_end_with_the_call(format: str) -> None:
 def test_errors_still_tell_where_they_come_from() -> None:
     with pytest.raises(imgsvc.CorruptImage) as caught:
         imgsvc.process(cut(), REQUEST)
-    assert any("codecs" in str(entry.path) for entry in caught.traceback)
+    assert any("formats" in str(entry.path) for entry in caught.traceback)
 
 
 def test_errors_of_the_caller_keep_their_variables() -> None:
