@@ -13,7 +13,7 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, effects
 from imgsvc_core.spec import Filter as Step
 from imgsvc_core.spec.color import TRANSPARENT
-from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
 from imgsvc_core.spec.vips_filters import Modulate
 from imgsvc_core.spec.watermark import Tiling
 from imgsvc_urls.dialects.building import LARGEST_SIGMA, Side, libvips_blur, placed_watermark
@@ -130,7 +130,7 @@ class Drawing:
             if sigma > LARGEST_SIGMA:
                 why = f"its sigma must be at most {LARGEST_SIGMA}"
                 raise impossible("blur", why, status=NOT_ACCEPTABLE)
-            self.steps.append(attrs.evolve(libvips_blur(sigma), straight=self.alpha))
+            self.steps.append(GaussianBlur(sigma=libvips_blur(sigma).sigma, straight=self.alpha))
 
     def _add_sharpen(self, item: Filter) -> None:
         count = len(item.arguments)
