@@ -382,7 +382,7 @@ def _names(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def _format_names(row: Format) -> tuple[str, ...]:
+def _format_names(row: type[Format]) -> tuple[str, ...]:
     return (
         ", ".join(f"`{name}`" for name in (row.name, *row.aliases)),
         row.title,
@@ -394,7 +394,7 @@ def _format_names(row: Format) -> tuple[str, ...]:
     )
 
 
-def _format_abilities(row: Format) -> tuple[str, ...]:
+def _format_abilities(row: type[Format]) -> tuple[str, ...]:
     return (
         f"`{row.name}`",
         _yes(row.alpha),

@@ -165,7 +165,7 @@ def _resolved(place: str) -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[imgsvc.Format]:
+def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[type[imgsvc.Format]]:
     if job.source == _PIPE:  # can be read only once
         return imgsvc.FORMATS.values()
     try:
@@ -174,13 +174,13 @@ def _possible_formats(job: Job, request: imgsvc.Spec) -> Collection[imgsvc.Forma
         return ()
 
 
-def _formats(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> list[imgsvc.Format]:
+def _formats(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> list[type[imgsvc.Format]]:
     """Return the formats that the result may have."""
     plan = imgsvc.explain(request, info, limits=imgsvc.Limits.none())
     return [imgsvc.FORMATS[settings.format] for settings in (*plan.save, *plan.save_exactly)]
 
 
-def _free_place(job: Job, format: imgsvc.Format) -> str:
+def _free_place(job: Job, format: type[imgsvc.Format]) -> str:
     """Return the place of the job's result, whose folder is created; refuse to replace a file."""
     place = job.place(format.suffix)
     if is_url(place):

@@ -12,8 +12,8 @@ import attrs
 
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.header import sniff
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.probe import sniff
 from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan import Plan, compile_plan
 from imgsvc_core.sources.opening import open_source

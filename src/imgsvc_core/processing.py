@@ -20,9 +20,9 @@ from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.formats.writers import Encoded, save
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
 from imgsvc_core.pixels.border_search import find_border
 from imgsvc_core.pixels.face_search import find_faces
@@ -372,7 +372,7 @@ def _describe(encoded: bytes | Path, *, quality: int | None, name: str, digest: 
     """Return the facts of a result from its header, which knows best what was written."""
     source = ByteSource(encoded)
     sha256 = source.sha256() if digest else None
-    return attrs.evolve(probe(source), quality=quality, name=name, sha256=sha256)
+    return attrs.evolve(probe(source).info, quality=quality, name=name, sha256=sha256)
 
 
 def _received_watermarks(

@@ -19,7 +19,7 @@ SRGB_PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(
 
 
 def facts(data: bytes) -> ImageInfo:
-    return probe(ByteSource(data))
+    return probe(ByteSource(data)).info
 
 
 def pillow(image: Image.Image, format_: str, **options: Any) -> bytes:

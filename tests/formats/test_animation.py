@@ -17,10 +17,10 @@ from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import changed_area
 from imgsvc_core.formats.gif.writing import in_hundredths
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
-from imgsvc_core.formats.writers import save
 from imgsvc_core.limits import Limits, check_source
 from tests.support import photos
 from tests.support.decoded import decode
@@ -59,7 +59,7 @@ def write(image: pyvips.Image, format: str, **options: Any) -> bytes:
 
 def read(data: bytes, *, all_frames: bool = True) -> pyvips.Image:
     source = ByteSource(data)
-    return load(source, probe(source), LoadSettings(all_frames=all_frames, sequential=False))
+    return load(probe(source), LoadSettings(all_frames=all_frames, sequential=False))
 
 
 @pytest.mark.parametrize("screen", [(200, 100), (640, 480), (2048, 65), (3000, 70)])
@@ -78,7 +78,7 @@ def test_gif_frames_lie_on_the_whole_screen(screen: tuple[int, int], disposal: i
         frame = found.crop(0, index * screen[1], *screen).numpy()
         assert np.array_equal(frame[:64, :96], expected.crop(0, 64 * index, 96, 64).numpy())
         assert np.count_nonzero(frame[..., 3]) == np.count_nonzero(frame[:64, :96, 3]) > 0
-    still = load(ByteSource(large), probe(ByteSource(large)))
+    still = load(probe(ByteSource(large)))
     assert np.array_equal(still.numpy(), found.crop(0, 0, *screen).numpy())
     opaque = io.BytesIO()
     Image.fromarray(photo()).save(opaque, "GIF")
@@ -140,7 +140,7 @@ def test_gif_shows_the_empty_screen_as_transparent(parts: list[Any], transparent
         elif disposal == 2:
             canvas[area] = 0
     data = b"".join((*body, b"\x3b"))
-    assert probe(ByteSource(data)).alpha == transparent
+    assert probe(ByteSource(data)).info.alpha == transparent
     expected = np.stack(shown)[..., : 4 if transparent else 3].reshape(-1, size[0], 4 if transparent else 3)
     assert np.array_equal(read(data).numpy(), expected)
 
@@ -222,14 +222,14 @@ def test_gif_that_breaks_off_between_frames_shows_its_first_one() -> None:
     data = _gif((2, 1), bytes(range(48)), [{"pixels": [1, 5]}, {"pixels": [2, 3]}])
     for end in range(data.rindex(b"\x21\xf9") + 2, data.rindex(b"\x2c")):
         source = ByteSource(data[:end])
-        assert load(source, probe(source)).numpy().tolist() == [[[3, 4, 5], [15, 16, 17]]]
+        assert load(probe(source)).numpy().tolist() == [[[3, 4, 5], [15, 16, 17]]]
 
 
 def test_gif_frame_larger_than_the_screen_is_refused_by_its_own_size() -> None:
     """The decoder makes all of its pixels, whatever the screen shows of them."""
     bomb = {"area": (0, 0, 20_000, 20_000), "pixels": [0]}
     data = _gif((4, 4), bytes(48), [{"pixels": [0] * 16}, bomb])
-    info = probe(ByteSource(data))
+    info = probe(ByteSource(data)).info
     assert (info.width, info.height, info.decoded_pixels) == (4, 4, 400_000_000)
     with pytest.raises(ImageTooLarge, match="is made of 400,000,000"):
         check_source(info, Limits())
@@ -240,7 +240,7 @@ def test_gif_frame_larger_than_the_screen_is_refused_by_its_own_size() -> None:
 def test_plays_survive(format: str, plays: int) -> None:
     data = write(strip(frames(), [100] * 4, plays), format)
     assert decode(format, data)[2] == plays
-    assert probe(ByteSource(data)).plays == plays
+    assert probe(ByteSource(data)).info.plays == plays
     assert read(data).get("loop") == plays
 
 
@@ -275,7 +275,7 @@ def test_no_timing_means_a_tenth_of_a_second_for_ever(format: str) -> None:
 def test_delays_are_exact(format: str, delays: list[int]) -> None:
     pictures = np.repeat(frames(1), len(delays), axis=0)
     data = write(strip(pictures, delays, 0), format)
-    assert probe(ByteSource(data)).delays == tuple(delays)
+    assert probe(ByteSource(data)).info.delays == tuple(delays)
     assert tuple(read(data).get("delay")) == tuple(delays)
 
 
@@ -316,7 +316,7 @@ def test_frames_too_short_for_gif_are_left_out(delay: int, count: int) -> None:
 
 def test_delays_beyond_sixteen_bits_keep_what_fits() -> None:
     data = write(strip(frames(2), [70_000, 700_000], 1), "apng")
-    assert probe(ByteSource(data)).delays == (70_000, 700_000)
+    assert probe(ByteSource(data)).info.delays == (70_000, 700_000)
 
 
 @pytest.mark.parametrize("format", ["apng", "webp"])
@@ -417,7 +417,7 @@ _WHOLE, _PART = (0, 0, 20, 16), (4, 4, 8, 8)
 )
 def test_webp_shows_the_empty_canvas_as_transparent(parts: list[Any], transparent: bool) -> None:
     data = _webp_by_hand(parts)
-    assert probe(ByteSource(data)).alpha == transparent
+    assert probe(ByteSource(data)).info.alpha == transparent
     shown = read(data)
     assert shown.hasalpha() == transparent
     assert not transparent or shown[3].min() == 0
@@ -456,7 +456,7 @@ def test_gray_frames_stay_gray() -> None:
 def test_a_strip_of_one_frame_is_a_still() -> None:
     for format in _ANIMATED:
         data = write(vips(photo()), format)
-        assert probe(ByteSource(data)).frames == 1
+        assert probe(ByteSource(data)).info.frames == 1
 
 
 # Animated PNG as others write it
@@ -505,7 +505,7 @@ def test_with_two_animation_headers_it_is_a_still(second: tuple[int, int]) -> No
     default = np.full_like(frames(1)[0], 99)
     data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)], default=default)
     data = data[:33] + png_chunk(b"acTL", struct.pack(">II", *second)) + data[33:]
-    assert (probe(ByteSource(data)).format, probe(ByteSource(data)).frames) == ("png", 1)
+    assert (probe(ByteSource(data)).info.format, probe(ByteSource(data)).info.frames) == ("png", 1)
     assert np.array_equal(read(data).numpy(), default)
 
 
@@ -527,7 +527,7 @@ def test_with_an_impossible_animation_header_it_is_a_still(header: bytes) -> Non
     valid = png_chunk(b"acTL", struct.pack(">II", 2, 0))
     assert data.count(valid) == 1
     data = data.replace(valid, png_chunk(b"acTL", header))
-    assert (probe(ByteSource(data)).format, probe(ByteSource(data)).frames) == ("png", 1)
+    assert (probe(ByteSource(data)).info.format, probe(ByteSource(data)).info.frames) == ("png", 1)
     assert np.array_equal(read(data).numpy(), default)
 
 
@@ -581,6 +581,6 @@ def test_changed_area_is_the_smallest_rectangle(seed: int) -> None:
 def test_frames_of_an_apng_do_not_drift() -> None:
     """A sixtieth of a second is 16.67 ms: rounded each for itself, ten seconds would be 200 ms too long."""
     frame = ApngFrame(pixels=np.zeros((1, 1, 4), np.uint8), delay=(1, 60))
-    delays = probe(ByteSource(apng_by_hand([frame] * 600))).delays
+    delays = probe(ByteSource(apng_by_hand([frame] * 600))).info.delays
     assert sum(delays) == 10_000
     assert set(delays) == {16, 17}

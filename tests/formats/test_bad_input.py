@@ -30,8 +30,8 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.svg.size import natural_size
 from imgsvc_core.formats.table import FORMATS
@@ -183,7 +183,7 @@ def test_empty(tmp_path: Any) -> None:
 def test_content_wins_over_the_name(name: str) -> None:
     data = valid()[name]
     for wrong in ("photo.txt", "photo.mp4", "photo"):
-        info = probe(ByteSource(data, name=wrong))
+        info = probe(ByteSource(data, name=wrong)).info
         assert attrs.evolve(info, name="") == facts(data)
 
 
@@ -278,7 +278,7 @@ def test_enormous_pictures_are_told_and_then_refused(name: str) -> None:
     source = ByteSource(data)
     probe(source)  # imports modules
     tracemalloc.start()
-    info = probe(source)
+    info = probe(source).info
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (info.width, info.height) == size
@@ -489,8 +489,9 @@ def test_only_its_sides_make_an_svg_large(
 def test_styles_change_no_size(document: str) -> None:
     root = f'{SVG_NAMESPACE} xmlns:s="http://www.w3.org/2000/svg" width="30" height="20"'
     source = ByteSource(document.format(root).encode())
-    info = probe(source)
-    drawn = load(source, info, LoadSettings(scale=2))
+    picture = probe(source)
+    info = picture.info
+    drawn = load(picture, LoadSettings(scale=2))
     assert (info.width, info.height, drawn.width, drawn.height) == (30, 20, 60, 40)
 
 

@@ -14,21 +14,14 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats import readers, writers
 from imgsvc_core.formats.boundary import decoder, encoder, encoding, translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.functions import load_function
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.table import FORMATS
 from tests.support import photos, requires
 from tests.support.encoded import encoded
 from tests.support.handmade import pillow, vips
-
-
-def forget_codecs() -> None:
-    """Make codecs be looked up again."""
-    for cached in (load_function, readers._reader, writers._writer):
-        cached.cache_clear()
 
 
 def more_than_there_is() -> Any:
@@ -61,10 +54,8 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
     for module, function in (("png.reading", "read"), ("png.writing", "write")):
         with monkeypatch.context() as patched:
             patched.setattr(f"imgsvc_core.formats.{module}.{function}", mistaken)
-            forget_codecs()
             with pytest.raises(mistake, match="ours"):
                 imgsvc.process(encoded("png").data, {"output": {"format": "png"}})
-    forget_codecs()
 
 
 @pytest.mark.parametrize(
@@ -142,10 +133,10 @@ def test_a_file_that_vanishes_is_not_told_as_damage(tmp_path: Path, name: bytes)
     path = tmp_path / os.fsdecode(name)
     path.write_bytes(encoded("png").data)
     source = ByteSource(path)
-    info = probe(source)
+    picture = probe(source)
     path.unlink()
     with pytest.raises(imgsvc.SourceUnreachable, match="No such file"):
-        readers.load(source, info)
+        load(picture)
 
 
 def test_what_packages_raise_is_told_as_damage_or_failure() -> None:

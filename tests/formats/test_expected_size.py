@@ -13,8 +13,8 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.plan.loading import scale_for
 from tests.support import photos, requires
@@ -62,8 +62,10 @@ def test_boxes_and_codestream_of_jpeg_2000_agree(size: tuple[int, int]) -> None:
     for use in (imgsvc.inspect, imgsvc.process):
         with pytest.raises(imgsvc.CorruptImage, match="different sizes"):
             use(data)
+    picture = probe(ByteSource(encoded("jp2").data))
+    picture.source = ByteSource(data)
     with pytest.raises(imgsvc.CorruptImage):
-        load(ByteSource(data), probe(ByteSource(encoded("jp2").data)))
+        load(picture)
 
 
 def test_only_the_first_header_of_an_animated_png_counts() -> None:
@@ -78,20 +80,20 @@ def test_only_the_first_header_of_an_animated_png_counts() -> None:
 @pytest.mark.parametrize("field", ["width", "height"])
 def test_another_size_than_the_header_told_is_damage(name: str, field: str) -> None:
     """Whatever decodes a format: it is held against the facts that limits and plans rest on."""
-    source = ByteSource(encoded(name).data)
-    info = probe(source)
-    told = attrs.evolve(info, levels=(), **{field: getattr(info, field) // 2})
+    picture = probe(ByteSource(encoded(name).data))
+    info = picture.info
+    picture.info = attrs.evolve(info, levels=(), **{field: getattr(info, field) // 2})
     with pytest.raises(imgsvc.CorruptImage, match="pixels"):
-        load(source, told, LoadSettings(all_frames=True))
+        load(picture, LoadSettings(all_frames=True))
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if encoded(name).animated])
 @pytest.mark.parametrize("more", [-1, 1])
 def test_another_number_of_frames_than_the_header_told_is_damage(name: str, more: int) -> None:
-    source = ByteSource(encoded(name).data)
-    info = probe(source)
+    picture = probe(ByteSource(encoded(name).data))
+    picture.info = attrs.evolve(picture.info, frames=picture.info.frames + more)
     with pytest.raises(imgsvc.CorruptImage):
-        load(source, attrs.evolve(info, frames=info.frames + more), LoadSettings(all_frames=True))
+        load(picture, LoadSettings(all_frames=True))
 
 
 def odd_pictures() -> dict[str, bytes]:
@@ -118,12 +120,13 @@ def odd_pictures() -> dict[str, bytes]:
 @pytest.mark.parametrize("name", odd_pictures())
 def test_what_decoders_scale_has_the_expected_size(name: str) -> None:
     source = ByteSource(odd_pictures()[name])
-    info = probe(source)
+    picture = probe(source)
+    info = picture.info
     for factor in (1.0, 1.4, 2.0, 3.3, 4.0, 7.9, 8.0, 17.0, 64.0, 0.31, 0.07):
         scale = scale_for(info, factor if info.format == "svg" else max(1.0, factor), all_frames=False)
         if min(info.width, info.height) * scale < 1:
             continue
-        image = load(source, info, LoadSettings(scale=scale))
+        image = load(picture, LoadSettings(scale=scale))
         assert abs(image.width - info.width * scale) <= max(1, scale)
         assert abs(image.height - info.height * scale) <= max(5, scale)
 

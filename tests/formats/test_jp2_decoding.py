@@ -19,8 +19,8 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jp2 import decoding as jp2_decoding
 from imgsvc_core.formats.jp2 import process as jp2_process
 from imgsvc_core.formats.jp2 import reading as jp2
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.process.test_deadline import large_jp2
 from tests.support import handmade, photos
@@ -57,7 +57,7 @@ def with_palette(gray: bytes) -> bytes:
 
 def decoded(data: bytes, scale: float = 1.0) -> Any:
     source = ByteSource(data)
-    return load(source, probe(source), LoadSettings(scale=scale)).numpy()
+    return load(probe(source), LoadSettings(scale=scale)).numpy()
 
 
 @pytest.fixture

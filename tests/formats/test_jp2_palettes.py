@@ -14,8 +14,8 @@ import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.support.handmade import pillow
 from tests.support.photos import Pixels
@@ -66,8 +66,9 @@ def _file(
 
 def _read(data: bytes, scale: float = 1.0) -> Pixels:
     source = ByteSource(data)
-    info = probe(source)
-    image = load(source, info, LoadSettings(sequential=False, scale=scale))
+    picture = probe(source)
+    info = picture.info
+    image = load(picture, LoadSettings(sequential=False, scale=scale))
     assert (info.colorspace, info.alpha) == ("palette", image.hasalpha())
     return image.numpy().reshape(_HEIGHT, _WIDTH, image.bands)
 

@@ -10,12 +10,12 @@ import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.metadata import PROFILE, blob
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
-from imgsvc_core.formats.writers import save
 from tests.support.decoded import decode
 from tests.support.encoded import VARIANTS, Encoded, as_srgb, encoded
 from tests.support.perceptual import distance
@@ -31,8 +31,9 @@ _ROUNDING = 0.002
 def _source(name: str) -> tuple[Encoded, ImageInfo, pyvips.Image]:
     variant = encoded(name)
     source = ByteSource(variant.data)
-    info = probe(source)
-    image = load(source, info, LoadSettings(all_frames=True, sequential=False))
+    picture = probe(source)
+    info = picture.info
+    image = load(picture, LoadSettings(all_frames=True, sequential=False))
     return variant, info, as_srgb(image.copy_memory())
 
 
@@ -92,7 +93,7 @@ def test_conversion_keeps_the_picture(name: str, target: str) -> None:
     else:
         assert pixels.shape[:2] == (info.height, info.width)
     _assert_looks_alike(target, pixels, expected)
-    facts = probe(ByteSource(result.data))
+    facts = probe(ByteSource(result.data)).info
     assert facts.profile == ("profile" in row.metadata and blob(image, PROFILE) is not None)
     if image.hasalpha() and target not in ("gif", "webp", "apng"):
         assert facts.alpha

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from imgsvc_core.errors import BudgetUnreachable
 from imgsvc_core.formats.budget import best_fitting
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
-from imgsvc_core.formats.writers import save
 from tests.support import photos
 from tests.support.handmade import vips
 

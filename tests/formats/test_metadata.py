@@ -15,11 +15,11 @@ from PIL import Image, ImageCms
 
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.metadata import EXIF, IPTC, PROFILE, XMP, apply_policy, wrap_iptc
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
-from imgsvc_core.formats.writers import save
 from tests.support.encoded import frames, gray, photo, profile
 from tests.support.handmade import pillow, png_with, vips
 
@@ -94,7 +94,7 @@ def test_strip_drops_all_but_the_profile(format: str) -> None:
     assert not gps
     for trace in (b"Ann", b"Maker", b"holidays", b"adobe:ns:meta"):
         assert trace not in data
-    assert probe(ByteSource(data)).profile
+    assert probe(ByteSource(data)).info.profile
 
 
 @pytest.mark.parametrize("format", _HOLDS_EXIF)
@@ -119,14 +119,14 @@ def test_keep_keeps_all_but_the_orientation(format: str) -> None:
     assert photo_[0x9003].strip("\0 ") == "2020:01:02 03:04:05"
     assert gps[1].strip("\0 ") == "N"
     assert [float(part) for part in gps[2]] == [52.0, 30.0, 12.5]
-    assert probe(ByteSource(data)).orientation == 1
+    assert probe(ByteSource(data)).info.orientation == 1
 
 
 @pytest.mark.parametrize("format", _HOLDS_XMP)
 def test_xmp_follows_the_policy(format: str) -> None:
     def stored(policy: MetadataPolicy) -> bytes:
         source = ByteSource(_write(format, policy))
-        image = load(source, probe(source))
+        image = load(probe(source))
         return bytes(image.get(XMP)) if image.get_typeof(XMP) else b""
 
     assert stored("strip") == b""
@@ -167,7 +167,7 @@ def test_iptc_follows_the_policy_in_tiff() -> None:
 @pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
 def test_the_profile_always_travels(format: str, policy: MetadataPolicy) -> None:
     source = ByteSource(_write(format, policy))
-    assert bytes(load(source, probe(source)).get(PROFILE)) == profile()
+    assert bytes(load(probe(source)).get(PROFILE)) == profile()
 
 
 def test_the_profile_of_an_animation_travels() -> None:
@@ -183,18 +183,18 @@ def test_the_profile_of_an_animation_travels() -> None:
 
 def test_a_profile_of_another_color_space_is_dropped() -> None:
     source = ByteSource(_write("jpg", "keep", _picture(gray())))
-    assert not probe(source).profile
+    assert not probe(source).info.profile
     lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
     image = vips(photo())
     image.set_type(pyvips.GValue.blob_type, PROFILE, lab)
-    assert not probe(ByteSource(_write("png", "keep", image))).profile
+    assert not probe(ByteSource(_write("png", "keep", image))).info.profile
 
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_metadata_of_real_files_comes_through(format: str) -> None:
     """Read from a file of another program, written by us, read by that program again."""
     source = ByteSource(pillow(photo(), format, exif=_exif_blob(), icc_profile=profile()))
-    image = load(source, probe(source), LoadSettings(sequential=False))
+    image = load(probe(source), LoadSettings(sequential=False))
     main, _, gps = _exif("jpg", _write("jpg", "keep", image))
     assert main[0x8298].strip("\0 ") == "Held by Ann"
     assert gps[1].strip("\0 ") == "N"
@@ -275,7 +275,7 @@ def test_any_bytes_parse_or_do_not(data: bytes) -> None:
 def test_keywords_of_a_png_may_be_in_any_encoding(policy: MetadataPolicy) -> None:
     data = png_with(photo(), (b"tEXt", b"\xc9t\xe9\0long"), (b"tEXt", b"Author\0Ren\xe9"))
     source = ByteSource(data)
-    assert b"tEXt" not in _write("png", policy, load(source, probe(source)))
+    assert b"tEXt" not in _write("png", policy, load(probe(source)))
 
 
 @given(st.integers(0, 10_000), st.integers(0, 255))
@@ -298,6 +298,6 @@ def test_rights_of_any_tiff_are_read(big: bool, order: Literal["<", ">"]) -> Non
     held = [(33432, 2, 0, "Held by Ann", True)]
     tifffile.imwrite(file, photo(), photometric="rgb", bigtiff=big, byteorder=order, extratags=held)
     source = ByteSource(file.getvalue())
-    image = load(source, probe(source), LoadSettings(sequential=False))
+    image = load(probe(source), LoadSettings(sequential=False))
     assert np.array_equal(image.numpy(), photo())
     assert _exif("jpg", _write("jpg", "copyright", image))[0][0x8298].strip("\0 ") == "Held by Ann"

@@ -20,8 +20,8 @@ from PIL import Image
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.formats.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
 from tests.support import encoded, handmade, photos
@@ -41,7 +41,7 @@ def test_facts_are_those_of_the_picture_that_was_encoded(make: Callable[[], enco
 def test_name_and_path(tmp_path: Path) -> None:
     path = tmp_path / "photo.gif"
     path.write_bytes(pillow(PHOTO, "PNG"))
-    info = probe(ByteSource(path))
+    info = probe(ByteSource(path)).info
     assert (info.name, info.format, info.bytes) == ("photo.gif", "png", path.stat().st_size)
 
 
@@ -49,7 +49,7 @@ def test_facts_of_a_file_and_of_its_bytes_are_equal(tmp_path: Path) -> None:
     data = pillow(PHOTO, "GIF", save_all=True, append_images=[PHOTO.rotate(n) for n in range(1, 40)])
     path = tmp_path / "photo.gif"
     path.write_bytes(data)
-    assert probe(ByteSource(path)) == probe(ByteSource(data, name="photo.gif"))
+    assert probe(ByteSource(path)).info == probe(ByteSource(data, name="photo.gif")).info
 
 
 def test_probing_a_photograph_imports_no_decoder_and_stays_small(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_probing_a_photograph_imports_no_decoder_and_stays_small(tmp_path: Path)
         from pathlib import Path
         from imgsvc_core.formats.bytesource import ByteSource
         from imgsvc_core.formats.probe import probe
-        print(probe(ByteSource(Path(sys.argv[1]))).width)
+        print(probe(ByteSource(Path(sys.argv[1]))).info.width)
         print(sorted({"numpy", "PIL", "pyvips", "psd_tools", "pillow_heif"} & set(sys.modules)))
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     """
@@ -250,7 +250,7 @@ class TestGif:
 
 def frames_of(data: bytes) -> Any:
     source = ByteSource(data)
-    return load(source, probe(source), LoadSettings(all_frames=True)).numpy()
+    return load(probe(source), LoadSettings(all_frames=True)).numpy()
 
 
 class TestWebp:

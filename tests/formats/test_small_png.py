@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import SaveSettings
-from imgsvc_core.formats.writers import save
 from tests.support.photos import Pixels, as_vips, coffee
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}

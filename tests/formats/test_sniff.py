@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.header import sniff
+from imgsvc_core.formats.probe import probe, sniff
 from tests.support import requires
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="3" height="2"/>'
@@ -130,12 +130,12 @@ def test_hostile_prologs_are_quick(text: str) -> None:
 def test_animated_png_announces_its_frames_before_the_data() -> None:
     other = Image.new("RGB", (8, 8), "red")
     animated = encoded("PNG", save_all=True, append_images=[other])
-    assert name_of(animated) == "apng"
+    assert probe(ByteSource(animated)).name == "apng"
     start = animated.index(b"acTL") - 4
     control = animated[start : start + 20]
     without = animated[:start] + animated[start + 20 :]
-    assert name_of(without) == "png"
-    assert name_of(without[:-12] + control + without[-12:]) == "png"
+    assert probe(ByteSource(without)).name == "png"
+    assert probe(ByteSource(without[:-12] + control + without[-12:])).name == "png"
 
 
 @given(st.binary(min_size=1, max_size=64))

@@ -14,9 +14,9 @@ from PIL import Image
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import read_first_directory
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers import load
 from tests.formats.test_readers import read
 from tests.support import encoded as files
 from tests.support import handmade, photos, requires
@@ -52,7 +52,7 @@ def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_
     tifffile.imwrite(path, files.photo(), photometric="rgb", compression=compression)
     source = ByteSource(path)
     with pytest.raises(UnsupportedFormat, match="compression"):
-        load(source, probe(source)).avg()
+        load(probe(source)).avg()
 
 
 _SAMPLES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"]
@@ -254,7 +254,7 @@ def test_tiff_tiles_may_be_much_larger_than_the_image(compression: str, planes: 
         planarconfig="separate" if planes else "contig",
     )  # fmt: skip
     assert np.array_equal(read(data).numpy(), files.photo())
-    assert probe(ByteSource(data)).decoded_pixels == 1024 * 1024
+    assert probe(ByteSource(data)).info.decoded_pixels == 1024 * 1024
 
 
 def test_tiff_tiles_of_more_than_100_megabytes_are_not_called_damaged() -> None:
@@ -430,7 +430,7 @@ def test_only_transparency_is_read_of_the_extra_channels_of_a_tiff(
     data = _tifffile(pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
     image = read(data)
     assert np.array_equal(image.numpy().reshape(20, 30, -1), pixels[..., kept])
-    assert image.hasalpha() == probe(ByteSource(data)).alpha == (len(kept) > colors)
+    assert image.hasalpha() == probe(ByteSource(data)).info.alpha == (len(kept) > colors)
 
 
 @pytest.mark.parametrize("planes", ["contig", "separate"])

@@ -26,11 +26,9 @@ from imgsvc_core import process
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jpeg import turbojpeg
-from imgsvc_core.formats.jpeg.header import plain_scan
+from imgsvc_core.formats.jpeg import Jpeg, turbojpeg
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers import load
 from imgsvc_core.formats.settings import LoadSettings
 from tests.support import encoded as files
 from tests.support import photos, requires
@@ -45,16 +43,16 @@ _SHRINKS = (1, 2, 4, 8)
 
 
 def at_once(data: bytes, shrink: int = 1) -> Pixels | None:
-    source = ByteSource(data)
-    scan = plain_scan(HeaderReader(source, "JPEG"))
-    assert scan is not None
-    pixels: Pixels | None = turbojpeg.decoded(source, probe(source), shrink, scan)
+    picture = probe(ByteSource(data))
+    assert isinstance(picture, Jpeg)
+    assert picture.header.scan is not None
+    pixels: Pixels | None = turbojpeg.decoded(picture, shrink)
     return pixels
 
 
 def read(data: bytes, **settings: Any) -> pyvips.Image:
     source = ByteSource(data)
-    return load(source, probe(source), LoadSettings(**settings))
+    return load(probe(source), LoadSettings(**settings))
 
 
 def outcome(data: bytes, *, shrink: int = 1, **settings: Any) -> tuple[object, ...]:
@@ -236,7 +234,7 @@ def test_what_may_be_taken_for_lossless_is_left_to_libvips() -> None:
     whole = photo(301, 203, exif=_exif())
     table = whole.index(b"\xff\xdb")
     filled = whole[:table] + b"\xff" + whole[table:]
-    assert plain_scan(HeaderReader(ByteSource(filled), "JPEG")) is None
+    assert probe(ByteSource(filled)).header.scan is None
     assert outcome(filled) == by_libvips(filled)
 
 

@@ -24,15 +24,15 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import examine
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers import load
+from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, codec_effort
 from imgsvc_core.formats.vips import to_array
-from imgsvc_core.formats.writers import save
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.encoded import deep, encoded, gray, photo, transparent
@@ -79,7 +79,7 @@ def test_effort_makes_files_smaller(format: str) -> None:
 def test_lossless_keeps_every_pixel(format: str, pixels: photos.Pixels) -> None:
     data = write(vips(pixels), format, lossless=True)
     source = ByteSource(data)
-    image = load(source, probe(source), LoadSettings(sequential=False))
+    image = load(probe(source), LoadSettings(sequential=False))
     assert distance(image, pixels) == 0
 
 
@@ -93,11 +93,13 @@ def test_lossless_is_refused_where_there_is_no_such_thing(format: str) -> None:
 @pytest.mark.parametrize("progressive", [None, True, False])
 def test_progressive(format: str, progressive: bool | None) -> None:
     data = write(vips(photo()), format, progressive=progressive)
-    assert probe(ByteSource(data)).interlaced == (format == "jpg" if progressive is None else progressive)
+    assert probe(ByteSource(data)).info.interlaced == (
+        format == "jpg" if progressive is None else progressive
+    )
 
 
 def test_the_quality_of_jpeg_is_that_of_its_tables() -> None:
-    assert probe(ByteSource(write(vips(photo()), "jpg", quality=67))).quality == 67
+    assert probe(ByteSource(write(vips(photo()), "jpg", quality=67))).info.quality == 67
 
 
 def drawing() -> photos.Pixels:
@@ -111,7 +113,7 @@ def drawing() -> photos.Pixels:
 
 
 def subsampling_of(format: str, pixels: photos.Pixels, **settings: Any) -> str | None:
-    return probe(ByteSource(write(vips(pixels), format, **settings))).subsample
+    return probe(ByteSource(write(vips(pixels), format, **settings))).info.subsample
 
 
 _WITH_SUBSAMPLING = [name for name in OUTPUT_NAMES if len(FORMATS[name].subsamplings) == 2]
@@ -234,9 +236,10 @@ def test_few_colors_are_stored_as_a_palette(
 ) -> None:
     pixels = few_colors(count, size, alpha=alpha)
     data = write(vips(pixels), "png", progressive=progressive)
-    facts = probe(ByteSource(data))
+    picture = probe(ByteSource(data))
+    facts = picture.info
     assert (facts.colorspace, facts.interlaced, facts.alpha) == ("palette", progressive, alpha)
-    for decoded in (load(ByteSource(data), facts).numpy(), decoded_by_pillow(data, pixels.shape[2])):
+    for decoded in (load(picture).numpy(), decoded_by_pillow(data, pixels.shape[2])):
         assert np.array_equal(decoded, pixels)
     bits = png.read_head(HeaderReader(ByteSource(data), "PNG")).bits
     assert bits == next(bits for bits in (1, 2, 4, 8) if count <= 1 << bits)
@@ -255,7 +258,7 @@ def test_grays_at_equal_distances_need_no_palette(levels: Any, bits: int, size: 
     pixels = np.array(levels, np.uint8)[np.random.default_rng(0).integers(0, 1 << bits, size)]
     data = write(vips(pixels), "png")
     head = png.read_head(HeaderReader(ByteSource(data), "PNG"))
-    assert (head.bits, b"PLTE" in data, probe(ByteSource(data)).colorspace) == (bits, False, "gray")
+    assert (head.bits, b"PLTE" in data, probe(ByteSource(data)).info.colorspace) == (bits, False, "gray")
     assert np.array_equal(decoded_by_pillow(data, 1), pixels)
 
 
@@ -264,7 +267,7 @@ def test_black_and_white_in_color_has_a_palette(size: tuple[int, int]) -> None:
     """Its profile is one of color."""
     black = np.random.default_rng(0).integers(0, 2, size).astype(np.uint8)
     pixels = np.repeat(255 * black[..., None], 3, axis=2)
-    assert probe(ByteSource(write(vips(pixels), "png"))).colorspace == "palette"
+    assert probe(ByteSource(write(vips(pixels), "png"))).info.colorspace == "palette"
 
 
 @pytest.mark.parametrize("alpha", [255, 128])
@@ -273,9 +276,10 @@ def test_a_palette_keeps_the_alpha_channel(alpha: int, size: tuple[int, int]) ->
     pixels = np.full((*size, 4), (200, 30, 10, alpha), np.uint8)
     pixels[5:20, 5:20, :3] = 255
     data = write(vips(pixels), "png")
-    facts = probe(ByteSource(data))
+    picture = probe(ByteSource(data))
+    facts = picture.info
     assert (facts.colorspace, facts.alpha) == ("palette", True)
-    assert np.array_equal(load(ByteSource(data), facts).numpy(), pixels)
+    assert np.array_equal(load(picture).numpy(), pixels)
 
 
 @pytest.mark.parametrize(
@@ -312,9 +316,10 @@ def test_animations_of_few_colors_have_a_palette(alpha: bool) -> None:
     image.set_type(pyvips.GValue.gint_type, "page-height", 60)
     image.set_type(pyvips.GValue.array_int_type, "delay", [40, 50, 60])
     data = write(image, "apng")
-    facts = probe(ByteSource(data))
+    picture = probe(ByteSource(data))
+    facts = picture.info
     assert (facts.colorspace, facts.frames, facts.delays) == ("palette", 3, (40, 50, 60))
-    found = load(ByteSource(data), facts, LoadSettings(all_frames=True)).numpy()
+    found = load(picture, LoadSettings(all_frames=True)).numpy()
     assert np.array_equal(found, frames.reshape(180, 80, -1))
     with Image.open(io.BytesIO(data)) as shown:
         for number, frame in enumerate(frames):
@@ -330,9 +335,10 @@ def test_metadata_stays_beside_a_palette() -> None:
     image.set_type(pyvips.GValue.blob_type, "xmp-data", packet)
     image = image.icc_transform("srgb", embedded=False, input_profile="srgb")
     data = write(image, "png", metadata="keep")
-    facts = probe(ByteSource(data))
+    picture = probe(ByteSource(data))
+    facts = picture.info
     assert (facts.colorspace, facts.profile) == ("palette", True)
-    assert load(ByteSource(data), facts).get_typeof("xmp-data")
+    assert load(picture).get_typeof("xmp-data")
 
 
 @pytest.mark.parametrize("colors", [2, 3, 4, 15, 16, 50, 200, 256])
@@ -343,7 +349,7 @@ def test_no_more_colors_than_asked_for(colors: int, pixels: photos.Pixels) -> No
     data = write(vips(pixels), "png", colors=colors)
     decoded = decode("png", data)[0]
     assert colors / 2 < len(np.unique(decoded.reshape(-1, decoded.shape[2]), axis=0)) <= colors
-    assert probe(ByteSource(data)).colorspace == "palette"
+    assert probe(ByteSource(data)).info.colorspace == "palette"
     assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1)
 
 
@@ -358,7 +364,7 @@ def test_gif_has_no_more_colors_than_asked_for(colors: int) -> None:
 def test_sixteen_bits_stay_sixteen(format: str) -> None:
     data = write(vips(deep()), format, lossless=True)
     source = ByteSource(data)
-    assert np.array_equal(load(source, probe(source)).numpy(), deep())
+    assert np.array_equal(load(probe(source)).numpy(), deep())
 
 
 @pytest.mark.parametrize("format", ["heic", "avif"])
@@ -366,9 +372,10 @@ def test_sixteen_bits_become_ten(format: str) -> None:
     """A ramp too fine for 8 bits keeps more steps than those hold."""
     ramp = np.repeat(np.linspace(20_000, 40_000, 512).astype(np.uint16)[None], 64, axis=0)
     source = ByteSource(write(vips(np.dstack([ramp] * 3)), format, quality=95))
-    info = probe(source)
+    picture = probe(source)
+    info = picture.info
     assert info.depth == 10
-    image = load(source, info).numpy()
+    image = load(picture).numpy()
     assert len(np.unique(image[32, :, 1])) > 150
     assert np.abs(image.astype(int) - ramp[:, :, None]).max() < 400
 
@@ -457,9 +464,9 @@ def test_input_formats_are_refused() -> None:
 
 @pytest.mark.parametrize("format", OUTPUT_NAMES)
 def test_damage_met_while_writing_is_the_fault_of_the_source(format: str) -> None:
-    source = ByteSource(encoded("png").data)
-    cut = ByteSource(encoded("png").data[:-600])
-    image = load(cut, probe(source))
+    picture = probe(ByteSource(encoded("png").data))
+    picture.source = ByteSource(encoded("png").data[:-600])
+    image = load(picture)
     with pytest.raises(CorruptImage, match="damaged"):
         write(image, format)
 
@@ -467,7 +474,7 @@ def test_damage_met_while_writing_is_the_fault_of_the_source(format: str) -> Non
 @pytest.mark.parametrize("format", ["jpg", "png", "webp", "tiff", "avif"])
 def test_streaming_source_to_target(format: str) -> None:
     source = ByteSource(encoded("png").data)
-    image = load(source, probe(source), LoadSettings(sequential=True))
+    image = load(probe(source), LoadSettings(sequential=True))
     data = write(image, format)
     assert distance(decode(format, data)[0], photo()) < 0.03
 

@@ -9,9 +9,9 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.metadata import EXIF, IPTC, PROFILE, XMP
 from imgsvc_core.formats.probe import probe
-from imgsvc_core.formats.readers import load
 from tests.formats.test_metadata import _write
 
 _FIELDS = {"exif": EXIF, "xmp": XMP, "iptc": IPTC, "profile": PROFILE}
@@ -24,7 +24,7 @@ def test_results_hold_the_metadata_that_the_table_tells(format: str, policy: str
     data = imgsvc.process(photograph, {"output": {"format": format, "metadata": policy}}).data
     assert data is not None
     source = ByteSource(data)
-    image = load(source, probe(source))
+    image = load(probe(source))
     told = imgsvc.FORMATS[format].metadata
     assert {kind for kind, field in _FIELDS.items() if image.get_typeof(field)} == set(told)
     assert (b"Held by Ann" in data) == ("exif" in told)

@@ -21,6 +21,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import turbojpeg
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.probe import probe
 from imgsvc_core.pixels import reduction
 from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.plan import compile_plan
@@ -45,7 +46,7 @@ def photograph(width: int, height: int, bands: int) -> Pixels:
 
 def at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
     spec = imgsvc.parse({**request, "output": {"format": "png", **request.get("output", {})}})
-    encoded = encode_at_once(ByteSource(data), compile_plan(spec, imgsvc.inspect(data)))
+    encoded = encode_at_once(probe(ByteSource(data)), compile_plan(spec, imgsvc.inspect(data)))
     return None if encoded is None else encoded.data
 
 
@@ -298,8 +299,8 @@ def test_any_damage_is_left_to_libvips() -> None:
 @pytest.mark.parametrize("left", [200, 12, 4, 1])
 def test_missing_ends_are_left_to_libvips(left: int) -> None:
     source = stored(photograph(24, 20, 3))
-    assert small_png.read(ByteSource(source)) is not None
-    assert small_png.read(ByteSource(source[:-left])) is None
+    assert small_png.read(probe(ByteSource(source))) is not None
+    assert small_png.read(probe(ByteSource(source[:-left]))) is None
 
 
 def _idat_of(lines: bytes) -> Callable[[bytes], bytes]:
@@ -312,7 +313,7 @@ def _idat_of(lines: bytes) -> Callable[[bytes], bytes]:
 UNUSUAL = {
     "transparent color": lambda data: data[:33] + make_chunk(b"tRNS", bytes(6)) + data[33:],
     "palette": lambda data: data[:33] + make_chunk(b"PLTE", bytes(6)) + data[33:],
-    "unknown, but needed": lambda data: data[:33] + make_chunk(b"ABCD") + data[33:],
+    "unknown, but needed": lambda data: data[:-12] + make_chunk(b"ABCD") + data[-12:],
     "resolution without a unit": lambda data: data[:33] + make_chunk(b"pHYs", bytes(9)) + data[33:],
     "resolution in EXIF only": lambda data: (
         data[:33] + make_chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\0") + data[33:]
@@ -331,7 +332,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("what", UNUSUAL)
 def test_unusual_files_are_left_to_libvips(what: str) -> None:
     source = stored(photograph(24, 20, 3))
-    assert small_png.read(ByteSource(UNUSUAL[what](source))) is None
+    assert small_png.read(probe(ByteSource(UNUSUAL[what](source)))) is None
 
 
 @pytest.mark.parametrize(

@@ -618,7 +618,7 @@ def svg() -> Encoded:
     return Encoded(format="svg", data=_DRAWING.encode(), pixels=pixels)
 
 
-def _by_pillow(row: Format) -> Encoded:
+def _by_pillow(row: type[Format]) -> Encoded:
     """The photograph in a format that has no function of its own here, as Pillow writes it."""
     data = pillow(photo(), row.title)
     return Encoded(format=row.name, data=data, pixels=photo(), tolerance=0.0 if row.lossless else 0.02)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pkgutil
 import resource
+from importlib import import_module
 from pathlib import Path
 
 from imgsvc_core._runtime.deadline import expect_kill_by_parent
@@ -62,14 +64,10 @@ def preload() -> None:
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
     from PIL import Image, WebPImagePlugin  # noqa: F401
 
-    import imgsvc_core.formats.jpeg.turbojpeg
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
-    from imgsvc_core.formats.functions import load_function
-    from imgsvc_core.formats.table import FORMATS
+    from imgsvc_core import formats
 
     Image.preinit()
-    for row in FORMATS.values():
-        for function in (row.header, row.reader.function, row.writer and row.writer.function):
-            if function is not None:
-                load_function(function)
+    for module in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}."):
+        import_module(module.name)

@@ -10,7 +10,8 @@ import pyvips
 
 from imgsvc_core.errors import MemoryLimitExceeded, MissingDependency
 from imgsvc_core.formats.boundary import failure_of_machine, lacks_memory
-from imgsvc_core.formats.table import FORMATS, Coder, Format
+from imgsvc_core.formats.format import Coder, Format
+from imgsvc_core.formats.table import FORMATS
 
 
 @attrs.frozen
@@ -70,7 +71,7 @@ def _required(support: Support) -> str:
     return support.backend
 
 
-def _first_present(row: Format, coder: Coder, verb: str) -> Support:
+def _first_present(row: type[Format], coder: Coder, verb: str) -> Support:
     for requirement in coder.packages:
         package, _, feature = requirement.partition(":")
         if _libvips_has(feature) if feature else importlib.util.find_spec(package) is not None:

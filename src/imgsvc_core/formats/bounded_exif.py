@@ -8,46 +8,34 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import is_endless
-from imgsvc_core.formats.heif import items as heif_items
-from imgsvc_core.formats.jpeg import header as jpeg
-from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.webp import header as webp
 
-# Where the name of a block is, and its content.
-Blocks: TypeAlias = Iterator[tuple[int, HeaderReader]]
-
-_BLOCKS: Mapping[str, Callable[[HeaderReader], Blocks]] = {
-    "jpg": jpeg.exif_blocks,
-    "png": png.exif_blocks,
-    "apng": png.exif_blocks,
-    "webp": webp.exif_blocks,
-    "avif": heif_items.exif_blocks,
-    "heic": heif_items.exif_blocks,
-}
 _SKIPPED = b"skIp"  # decoders skip blocks of unknown names, of PNG those in such letters
 
 
-def without_endless_exif(source: ByteSource, format: str) -> ByteSource:
+class ExifBlock(NamedTuple):
+    """Where the name of a block is in its file, its content, and True if a checksum follows, as in PNG."""
+
+    name_at: int
+    content: HeaderReader
+    checksum: bool = False
+
+
+def without_endless_exif(source: ByteSource, blocks: Sequence[ExifBlock]) -> ByteSource:
     """Return the source, with other names of its EXIF blocks if these take too long to parse."""
-    if format not in _BLOCKS:
-        return source
-    endless = [
-        (name_at, block.size)
-        for name_at, block in _BLOCKS[format](HeaderReader(source, format))
-        if is_endless(block)
-    ]
+    endless = [block for block in blocks if is_endless(block.content)]
     if not endless:
         return source
     data = bytearray(source.read())
-    for name_at, length in endless:
-        end = name_at + len(_SKIPPED)
-        data[name_at:end] = _SKIPPED
-        if format in ("png", "apng"):
-            struct.pack_into(">I", data, end + length, zlib.crc32(data[name_at : end + length]))
+    for block in endless:
+        start, end = block.name_at, block.name_at + len(_SKIPPED)
+        data[start:end] = _SKIPPED
+        if block.checksum:
+            last = end + block.content.size
+            struct.pack_into(">I", data, last, zlib.crc32(data[start:last]))
     return ByteSource(data, name=source.name)

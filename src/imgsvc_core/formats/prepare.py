@@ -12,7 +12,7 @@ from imgsvc_core.formats.table import Format
 _GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 
-def check(image: pyvips.Image, row: Format, settings: SaveSettings) -> None:
+def check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> None:
     """Raise an error if the format cannot hold the picture or do what is asked."""
     if settings.lossless and not row.lossless:
         raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif or jp2 instead.")

@@ -18,10 +18,13 @@ class HeaderReader:
 
     A read beyond the end raises `CorruptImage`, and so does a header of millions of pieces, which
     bounds the time that a hostile file can cost. ``most_memory`` is how many bytes a library may need that is
-    asked for facts.
+    asked for facts, and ``most_inlined`` how many pixels the pictures inside of a drawing may have together.
     """
 
-    __slots__ = ("_base", "_block", "_block_start", "_reads_left", "_source", "most_memory", "size", "title")
+    __slots__ = (
+        "_base", "_block", "_block_start", "_reads_left", "most_inlined", "most_memory", "size", "source",
+        "title",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -31,14 +34,16 @@ class HeaderReader:
         base: int = 0,
         size: int | None = None,
         most_memory: float = math.inf,
+        most_inlined: float = math.inf,
     ) -> None:
-        self._source = source
+        self.source = source
         self._base = base
         self._block = b""
         self._block_start = 0
         self._reads_left = _MOST_READS
         self.title = title
         self.most_memory = most_memory
+        self.most_inlined = most_inlined
         self.size = source.size - base if size is None else size
 
     def read(self, offset: int, length: int) -> bytes:
@@ -67,7 +72,7 @@ class HeaderReader:
     def part(self, offset: int, length: int) -> HeaderReader:
         """Return a reader of a file within the file, whose offsets start at 0 again."""
         length = max(0, min(length, self.size - offset))
-        return HeaderReader(self._source, self.title, base=self._base + offset, size=length)
+        return HeaderReader(self.source, self.title, base=self._base + offset, size=length)
 
     def check_size(self, width: int, height: int) -> None:
         """Raise `CorruptImage` unless both sides are positive."""
@@ -90,10 +95,10 @@ class HeaderReader:
         if offset < 0 or offset + length > self.size:
             raise self.corrupt(f"it ends after {self.size:,} bytes, before its header is complete")
         wanted = min(max(length, _BLOCK), self.size - offset)
-        self._block = self._source.read(self._base + offset, wanted)
+        self._block = self.source.read(self._base + offset, wanted)
         self._block_start = offset
         if len(self._block) < length:
             raise self.corrupt("it became shorter while it was read")
 
     def _subject(self) -> str:
-        return f"{self.title} image '{self._source.name}'" if self._source.name else f"The {self.title} image"
+        return f"{self.title} image '{self.source.name}'" if self.source.name else f"The {self.title} image"

@@ -12,13 +12,13 @@ import attrs
 
 from imgsvc_core._runtime.libvips import check_not_forked
 from imgsvc_core._runtime.vipsimage import limit_threads
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jpeg.header import plain_density
+from imgsvc_core.formats.format import Format
+from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png import small_writing as png_writer
-from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, codec_effort
-from imgsvc_core.formats.writers import Encoded, save
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import CropBox, Resample
@@ -27,7 +27,7 @@ _MOST_PNG_PIXELS = 1 << 16  # of a source; more of them take libvips no longer
 _MOST_JPEG_PIXELS = 1 << 17  # that it is decoded to
 
 
-def encode_at_once(source: ByteSource, plan: Plan, threads: int | None = None) -> Encoded | None:
+def encode_at_once(source: Format, plan: Plan, threads: int | None = None) -> Encoded | None:
     """Return the result of a plan, or None if libvips is to do all of it.
 
     Raises:
@@ -48,7 +48,7 @@ def encode_at_once(source: ByteSource, plan: Plan, threads: int | None = None) -
     return make(source, plan, threads)
 
 
-def _png(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
+def _png(source: Format, plan: Plan, threads: int | None) -> Encoded | None:
     from imgsvc_core.formats.png import small_reading as small_png
 
     info, steps = plan.info, _quick_steps(plan, 1)
@@ -60,6 +60,7 @@ def _png(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
         or info.interlaced
     ):
         return None
+    assert isinstance(source, Png)
     found = small_png.read(source)
     if found is None:
         return None
@@ -70,10 +71,11 @@ def _png(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
     return Encoded("png", data, len(data), None)
 
 
-def _jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
+def _jpeg(source: Format, plan: Plan, threads: int | None) -> Encoded | None:
     from imgsvc_core.formats.jpeg.reading import plain_image
 
-    density = plain_density(HeaderReader(source, "JPEG"))
+    assert isinstance(source, Jpeg)
+    density = source.header.density
     pixels = None if density is None else _pixels_of_jpeg(source, plan)
     if density is None or pixels is None:
         return None
@@ -83,7 +85,7 @@ def _jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None
     return save(image, plan.save[0])
 
 
-def _webp_of_jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encoded | None:
+def _webp_of_jpeg(source: Format, plan: Plan, threads: int | None) -> Encoded | None:
     from imgsvc_core.formats.content import given_subsampling
     from imgsvc_core.formats.webp import writing as webp
 
@@ -96,7 +98,7 @@ def _webp_of_jpeg(source: ByteSource, plan: Plan, threads: int | None) -> Encode
     return Encoded("webp", data, len(data), settings.quality)
 
 
-_MAKERS: dict[tuple[str, str], Callable[[ByteSource, Plan, int | None], Encoded | None]] = {
+_MAKERS: dict[tuple[str, str], Callable[[Format, Plan, int | None], Encoded | None]] = {
     ("png", "png"): _png,
     ("jpg", "jpg"): _jpeg,
     ("jpg", "png"): _jpeg,
@@ -104,7 +106,7 @@ _MAKERS: dict[tuple[str, str], Callable[[ByteSource, Plan, int | None], Encoded 
 }
 
 
-def _pixels_of_jpeg(source: ByteSource, plan: Plan) -> Any | None:
+def _pixels_of_jpeg(source: Format, plan: Plan) -> Any | None:
     """Return an array of (height, width, 3) of a plan on a JPEG."""
     from imgsvc_core.formats.jpeg import turbojpeg
 
@@ -118,7 +120,8 @@ def _pixels_of_jpeg(source: ByteSource, plan: Plan) -> Any | None:
         or info.height % shrink
     ):
         return None
-    pixels = turbojpeg.read_plain(source, info, shrink)
+    assert isinstance(source, Jpeg)
+    pixels = turbojpeg.read_plain(source, shrink)
     return None if pixels is None else _pixels(pixels, steps, alpha=False)
 
 

@@ -24,7 +24,7 @@ _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 def choose_formats(
     output: Output, info: ImageInfo, *, suffix: str = "", accept: str | None = None, alpha: bool = False
-) -> tuple[tuple[Format, ...], str]:
+) -> tuple[tuple[type[Format], ...], str]:
     """Return the formats to write, and why it is these.
 
     The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
@@ -65,7 +65,7 @@ def exact_formats(
     photograph: bool,
     accept: str | None = None,
     alpha: bool = False,
-) -> tuple[Format, ...]:
+) -> tuple[type[Format], ...]:
     """Return the formats in which ``auto`` keeps every pixel if the picture turns out to be a graphic.
 
     There are none if it cannot be one, as large pictures count as photographs, too.
@@ -83,7 +83,7 @@ def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
     return info.subsample not in (None, "4:4:4") and not any(planned.step.stylizes for planned in steps)
 
 
-def settings_for(row: Format, output: Output, *, photograph: bool) -> SaveSettings:
+def settings_for(row: type[Format], output: Output, *, photograph: bool) -> SaveSettings:
     """Return what the writer is told. What the format does not support is left out."""
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
@@ -135,7 +135,9 @@ def _described(settings: SaveSettings) -> str:
     return ", ".join([row.title, *filter(None, details)])
 
 
-def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool) -> tuple[Format, ...]:
+def _suitable(
+    info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool
+) -> tuple[type[Format], ...]:
     """Return the formats that serve a picture alike; without ``accept``, the two of photographs first."""
     classic = FORMATS["gif" if info.animated else "png" if alpha or lossless else "jpg"]
     if accept is None:
@@ -145,7 +147,7 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
     weights = accept_weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
 
-    def rank(row: Format) -> tuple[bool, bool, bool, bool, float]:
+    def rank(row: type[Format]) -> tuple[bool, bool, bool, bool, float]:
         """Return the sort key of a format: first what the picture needs, then what the client prefers."""
         keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
         keeps_exactly = row.lossless or not lossless
@@ -160,7 +162,7 @@ def _suitable(info: ImageInfo, accept: str | None, *, alpha: bool, lossless: boo
     return ((*bearable, classic)[0],)
 
 
-def _weight(row: Format, weights: Mapping[str, float]) -> float:
+def _weight(row: type[Format], weights: Mapping[str, float]) -> float:
     """Return how much a client wants a format: as the most specific of its ranges says (RFC 9110, 12.5.1).
 
     Ranges such as ``*/*`` come from clients that know nothing of newer formats, and do not stand for them.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from imgsvc_core._runtime.libvips import check_not_forked
-from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.settings import LoadSettings
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Opened:
-    """A source whose facts are known: encoded bytes, or an image in memory."""
+    """A source whose facts are known: a file whose header was read, or an image in memory."""
 
     info: ImageInfo
-    encoded: ByteSource | None
+    encoded: Format | None
     image: pyvips.Image | None
     threads: int | None = None
     """How many threads libvips may use for it; one for each core by default."""
@@ -40,10 +40,10 @@ class Opened:
             image = self.image.copy() if settings.all_frames else _first_frame(self.image)
         else:
             # With libvips, which reading headers should not wait for.
-            from imgsvc_core.formats.readers import load
+            from imgsvc_core.formats.loading import load
 
             assert self.encoded is not None
-            image = load(self.encoded, self.info, settings)
+            image = load(self.encoded, settings)
         from imgsvc_core._runtime.vipsimage import has, limit_threads
 
         if not has(image, "concurrency"):
@@ -85,6 +85,7 @@ def open_source(
         check_source(info, attrs.evolve(limits, source_bytes=None))
         return Opened(info, None, image)
     encoded = open_bytes(source, limits, name=name)
-    info = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
+    picture = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
+    info = picture.info
     check_source(info, limits)
-    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, encoded, None)
+    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, picture, None)

@@ -87,11 +87,12 @@ class Result(Generic[Data]):
         Raises:
             ForkedProcess: libvips does not work in this process.
         """
+        from imgsvc_core.formats.probe import probe
         from imgsvc_core.formats.settings import LoadSettings
         from imgsvc_core.sources.opening import Opened
 
         info = self.output
-        opened = Opened(info, ByteSource(_in_memory(self)), None)
+        opened = Opened(info, probe(ByteSource(_in_memory(self))), None)
         image = opened.load(LoadSettings(all_frames=True))
         bands = (image.bands,) if image.bands > 1 else ()
         pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)  # also one pixel

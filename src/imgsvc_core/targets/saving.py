@@ -11,9 +11,9 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.content import kind_of
+from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.formats.writers import Encoded, save
 
 _Refusal = BudgetUnreachable | OutputTooLarge
 

@@ -172,7 +172,7 @@ class Inspect:
         return TaskResult(info.to_dict())
 
 
-def _encoding(row: Format, output: ImageInfo) -> dict[str, Any]:
+def _encoding(row: type[Format], output: ImageInfo) -> dict[str, Any]:
     """Return quality and subsampling in the terms of the formats that have them, also without any loss."""
     if row.quality is None:
         return {"quality": None, "subsample": None}

@@ -1,1 +1,59 @@
-"""Animated PNG."""
+"""Animated PNG, frame by frame through libvips' PNG codec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory
+from imgsvc_core.formats.png import Png
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.png.header import PngHeader
+    from imgsvc_core.formats.sink import Sink
+
+
+class Apng(Format):
+    """Animated PNG, with 8 or 16 bits."""
+
+    name = "apng"
+    title = "Animated PNG"
+    media_type = "image/apng"
+    suffixes = (".apng",)
+    magic = Png.magic
+    reader = Coder(Memory(2.3), ("libvips:pngload_source",))
+    writer = Coder(Memory(3.3), ("libvips:pngsave_target",))
+    effort = DEFLATE
+    animation = True
+    depth = 16
+    metadata = ("exif", "xmp", "profile")
+    becomes = "apng"
+
+    header: PngHeader
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Png | Apng:
+        """Read the header as of any PNG."""
+        return Png.probe(reader)
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where the EXIF is that libvips would parse."""
+        return self.header.exif_blocks
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return all frames as a strip, or the first frame as it is shown."""
+        from imgsvc_core.formats.apng.reading import read
+
+        return read(self, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write all frames, with a palette if that holds all colors and is smaller; never interlaced."""
+        from imgsvc_core.formats.apng.writing import write
+
+        write(image, settings, sink)

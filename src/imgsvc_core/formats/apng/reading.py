@@ -8,14 +8,12 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import has_profile
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.apng import Apng
 from imgsvc_core.formats.metadata import PROFILE
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import ApngFrame, make_chunk
 from imgsvc_core.formats.png.reading import attach_metadata
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, to_array, with_timing
 
@@ -23,29 +21,28 @@ from imgsvc_core.formats.vips import attach, from_array, to_array, with_timing
 _SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP")
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Apng, settings: LoadSettings) -> pyvips.Image:
     """Return all frames as a strip, or the first frame as it is shown.
 
     A default image outside the animation is not among them.
     """
-    reader = HeaderReader(source, "Animated PNG")
-    head = png.read_head(reader)
-    check_stored(head.width, head.height, info)
-    animation = png.read_animation(reader, head)
+    reader = HeaderReader(picture.source, picture.title)
+    head, animation = picture.header.head, picture.header.animation
+    assert animation is not None
     shared = [
         make_chunk(chunk.kind, png.read_content(reader, chunk))
-        for chunk in png.chunks_before_data(reader)
+        for chunk in picture.header.chunks
         if chunk.kind in _SHARED
     ]
     frames = animation.frames if settings.all_frames else animation.frames[:1]
     pictures = [_decode_frame(reader, head, frame, shared) for frame in frames]
-    strip = from_array(_compose(pictures, frames, info.width, info.height))
+    strip = from_array(_compose(pictures, frames, head.width, head.height))
     if has_profile(pictures[0]):
         strip = attach(strip, {PROFILE: pictures[0].get(PROFILE)})
     strip = attach_metadata(strip, reader) if settings.metadata else strip
     if not settings.all_frames:
         return strip
-    return with_timing(strip, info.height, animation.delays, animation.plays)
+    return with_timing(strip, head.height, animation.delays, animation.plays)
 
 
 def _decode_frame(

@@ -16,8 +16,8 @@ from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.rle import expand_rle
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array
 

@@ -51,7 +51,7 @@ class GifFrame:
 
 
 @attrs.frozen(kw_only=True)
-class Gif:
+class GifHeader:
     """A file: its screen, its frames, the offsets of its palette, and where the last block ends."""
 
     width: int
@@ -61,6 +61,25 @@ class Gif:
     profile: bool
     palette: tuple[int, int]
     end: int
+
+    def info(self, reader: HeaderReader) -> ImageInfo:
+        """Return the facts. Delays are those of the file, even if browsers show a frame longer."""
+        animated = len(self.frames) > 1
+        largest = max(frame.width * frame.height for frame in self.frames)  # may reach beyond the screen
+        return ImageInfo(
+            format="gif",
+            width=self.width,
+            height=self.height,
+            colorspace="palette",
+            interlaced=any(frame.interlaced for frame in self.frames),
+            bytes=reader.size,
+            frames=len(self.frames),
+            decoded_pixels=largest if largest > self.width * self.height else None,
+            alpha=_has_alpha(self.frames, self.width, self.height),
+            delays=tuple(frame.delay for frame in self.frames) if animated else (),
+            plays=self.plays if animated else None,
+            profile=self.profile,
+        )
 
 
 @attrs.frozen
@@ -75,29 +94,7 @@ class _Control:
 _NO_CONTROL = _Control()
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a GIF. Delays are those of the file, even if browsers show a frame longer."""
-    gif = read_gif(reader)
-    reader.check_size(gif.width, gif.height)
-    animated = len(gif.frames) > 1
-    largest = max(frame.width * frame.height for frame in gif.frames)  # may reach beyond the screen
-    return ImageInfo(
-        format="gif",
-        width=gif.width,
-        height=gif.height,
-        colorspace="palette",
-        interlaced=any(frame.interlaced for frame in gif.frames),
-        bytes=reader.size,
-        frames=len(gif.frames),
-        decoded_pixels=largest if largest > gif.width * gif.height else None,
-        alpha=_has_alpha(gif.frames, gif.width, gif.height),
-        delays=tuple(frame.delay for frame in gif.frames) if animated else (),
-        plays=gif.plays if animated else None,
-        profile=gif.profile,
-    )
-
-
-def read_gif(reader: HeaderReader) -> Gif:
+def read_header(reader: HeaderReader) -> GifHeader:
     """Read the blocks up to the trailer, or as far as the file goes."""
     width, height, flags = reader.unpack("<HHB", 6)
     offset = 13 + _palette_length(flags)
@@ -129,7 +126,8 @@ def read_gif(reader: HeaderReader) -> Gif:
     if not frames:
         raise reader.corrupt("it has no frame")
     width, height = _screen(width, height, frames[0])
-    return Gif(
+    reader.check_size(width, height)
+    return GifHeader(
         width=width, height=height, frames=tuple(frames), plays=plays, profile=profile, palette=palette,
         end=offset,
     )  # fmt: skip

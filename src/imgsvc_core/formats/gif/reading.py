@@ -11,10 +11,8 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.gif.header import CLEAR, RESTORE, Gif, GifFrame, read_gif
-from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.gif import Gif
+from imgsvc_core.formats.gif.header import CLEAR, RESTORE, GifFrame, GifHeader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import from_array, with_timing
 
@@ -22,13 +20,12 @@ _BAND_PIXELS = 1 << 18
 """How many pixels get their colors at once: what fits into the caches."""
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Gif, settings: LoadSettings) -> pyvips.Image:
     """Return gray or RGB, with alpha if a frame has a transparent color or the empty screen shows.
 
     An animation of which each pixel is opaque has no alpha.
     """
-    data = source.buffer()
-    gif = read_gif(HeaderReader(ByteSource(data), "GIF"))
+    data, gif, info = picture.source.buffer(), picture.header, picture.info
     moving = settings.all_frames and info.animated
     if moving and gif.end > len(data):
         raise CorruptImage("The GIF image is truncated: it breaks off inside of a block.")
@@ -75,7 +72,7 @@ def _stays_opaque(frames: Sequence[GifFrame]) -> bool:
     return frames[0].disposal not in RESTORE and all(frame.disposal != CLEAR for frame in frames[:-1])
 
 
-def _screens(data: Any, gif: Gif, frames: Sequence[GifFrame], palettes: Any) -> Iterator[Any]:
+def _screens(data: Any, gif: GifHeader, frames: Sequence[GifFrame], palettes: Any) -> Iterator[Any]:
     """Yield the screen in RGBA while each frame is shown. It is changed for the next one."""
     screen = np.zeros((gif.height, gif.width), np.uint32)
     for number, frame in enumerate(frames, start=1):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -114,7 +115,7 @@ def read_exif(reader: HeaderReader) -> bytes | None:
     return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
 
 
-def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
+def exif_blocks(reader: HeaderReader) -> Iterator[ExifBlock]:
     """Yield where the kind of each EXIF item is stated, and its content, empty unless it is in one piece."""
     boxes = _read_meta(reader)
     if b"iinf" not in boxes or b"iloc" not in boxes:
@@ -125,7 +126,8 @@ def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
             place = places[number]
             whole = place.method == _IN_FILE and place.pieces == 1
             length = _number(reader, place.field + place.size, place.length_size) if whole else 0
-            yield kind_at, reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
+            content = reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
+            yield ExifBlock(kind_at, content)
 
 
 def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:

@@ -11,9 +11,9 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.heif.header import is_limited_gray, is_premultiplied
 from imgsvc_core.formats.heif.items import read_exif
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.metadata import EXIF, PROFILE, XMP
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, straight
 

@@ -39,7 +39,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     """Read the facts of the picture that `read_icon` chooses."""
     icon = read_icon(reader)
     if icon.bitmap is None:
-        info = png.read_info(reader.part(icon.start, icon.length))
+        part = reader.part(icon.start, icon.length)
+        info = png.read_header(part).info(part)
         return attrs.evolve(
             info, format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
         )

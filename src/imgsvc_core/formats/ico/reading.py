@@ -17,8 +17,9 @@ from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.ico.header import Icon, read_icon
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import check_stored
+from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import from_array, still
 
@@ -29,7 +30,8 @@ def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.
     check_stored(icon.width, icon.height, info)
     data = source.read(icon.start, icon.length)
     if icon.bitmap is None:
-        picture = without_endless_exif(ByteSource(data), "png")
+        part = HeaderReader(ByteSource(data), "PNG")
+        picture = without_endless_exif(ByteSource(data), png.read_header(part).exif_blocks)
         return still(pyvips.Image.pngload_buffer(picture.buffer(), fail_on="error"))
     return from_array(_decode(icon, icon.bitmap, data))
 

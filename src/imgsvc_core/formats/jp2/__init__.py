@@ -1,1 +1,52 @@
-"""JPEG 2000."""
+"""JPEG 2000: by libvips if it has the codec, else by imagecodecs or Pillow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.sink import Sink
+
+
+class Jp2(Format):
+    """JPEG 2000, as a file or a bare codestream."""
+
+    name = "jp2"
+    title = "JPEG 2000"
+    media_type = "image/jp2"
+    suffixes = (".jp2", ".j2k", ".jpx", ".j2c")
+    aliases = ("jpeg2000",)
+    magic = rb"\0\0\0\x0cjP  \r\n\x87\n|\xff\x4f\xff\x51"
+    reader = Coder(Memory(6.8, deep=3.6), ("libvips:jp2kload_source", "imagecodecs", "PIL"))
+    writer = Coder(Memory(2.2, lossless=3.1), ("libvips:jp2ksave_target", "imagecodecs", "PIL"))
+    depth = 16
+    quality = 80
+    metadata = ("profile",)
+    load_scaling = LoadScaling.LEVELS
+    becomes = "jp2"
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Jp2:
+        """Read the header."""
+        from imgsvc_core.formats.jp2.header import read_info
+
+        return cls(reader.source, read_info(reader), None)
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""
+        from imgsvc_core.formats.jp2.reading import read
+
+        return read(self.source, self.info, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
+        from imgsvc_core.formats.jp2.writing import write
+
+        write(image, settings, sink)

@@ -15,9 +15,9 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import decoding as jp2_decoding
 from imgsvc_core.formats.jp2.header import Palette, check_tiles, is_premultiplied, read_palette, read_profile
+from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.pillow import to_vips
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, straight, to_array
 

@@ -1,1 +1,69 @@
-"""JPEG."""
+"""JPEG, by TurboJPEG where it can, else by libvips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.jpeg.header import JpegHeader
+    from imgsvc_core.formats.sink import Sink
+
+_TURBOJPEG = find_spec("simplejpeg") is not None  # without it, libvips decodes each JPEG as a whole
+
+
+class Jpeg(Format):
+    """JPEG; smaller sizes come straight out of the transform."""
+
+    name = "jpg"
+    title = "JPEG"
+    media_type = "image/jpeg"
+    suffixes = (".jpg", ".jpeg", ".jpe", ".jfif")
+    aliases = ("jpeg",)
+    magic = rb"\xff\xd8\xff"
+    reader = Coder(Memory(0 if _TURBOJPEG else 2.1, whole=2.1), ("libvips:jpegload_source",))
+    writer = Coder(Memory(0.8, whole=4.5), ("libvips:jpegsave_target",))
+    effort = Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0)
+    alpha = False
+    quality = 80
+    lossless = False
+    subsamplings = ("420", "444")
+    interlaces = True
+    metadata = ("exif", "xmp", "iptc", "profile")
+    load_scaling = LoadScaling.DCT
+    becomes = "jpg"
+
+    header: JpegHeader
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Jpeg:
+        """Read the segments before the data."""
+        from imgsvc_core.formats.jpeg.header import read_header
+
+        header = read_header(reader)
+        return cls(reader.source, header.info(reader), header)
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where the EXIF is that libvips would parse."""
+        return self.header.exif_blocks
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return gray, RGB or CMYK."""
+        from imgsvc_core.formats.jpeg.reading import read
+
+        return read(self, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write a progressive JPEG unless told otherwise."""
+        from imgsvc_core.formats.jpeg.writing import write
+
+        write(image, settings, sink)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import attrs
+
+from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.directory import EXIF_PREFIX, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
@@ -77,101 +80,99 @@ class FrameHeader(NamedTuple):
         return self.marker in _SEQUENTIAL
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a JPEG; its size is the stored one, before its EXIF orientation.
+@attrs.frozen
+class JpegHeader:
+    """The segments up to the header of the first scan, and what they tell.
 
-    Of several EXIF blocks the first counts, as it does for decoders.
+    ``density`` is what JFIF tells, if that is all that the file says beside its pixels.
+    ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
+    ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
+    """
+
+    segments: tuple[Segment, ...]
+    frame: FrameHeader
+    tables: Mapping[int, Sequence[int]]
+    orientation: int
+    profile: bool
+    transform: int | None
+    exif_blocks: tuple[ExifBlock, ...]
+    density: Density | None
+    in_one_scan: bool
+    scan: int | None
+
+    def info(self, reader: HeaderReader) -> ImageInfo:
+        """Return the facts; the size is the stored one, before the EXIF orientation."""
+        frame, lossless = self.frame, self.frame.marker in _LOSSLESS
+        return ImageInfo(
+            format="jpg",
+            width=frame.width,
+            height=frame.height,
+            colorspace=_COLOR_SPACES[len(frame.components)],
+            interlaced=frame.marker in _PROGRESSIVE,
+            subsample=_subsampling(frame, self.transform),
+            depth=frame.depth,
+            quality=None if lossless else _quality(frame, self.tables),
+            bytes=reader.size,
+            orientation=self.orientation,
+            profile=self.profile,
+            lossless=lossless,
+        )
+
+
+def read_header(reader: HeaderReader) -> JpegHeader:
+    """Read the header of a JPEG. Of several EXIF blocks the first counts, as it does for decoders.
+
+    In a scan that all decoders read alike, segments follow each other: what lies between them may be skipped
+    by one decoder and not by another. Files that some take for lossless are none: TurboJPEG 3 writes beyond
+    its memory when it decodes them small.
     """
     frame: FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
-    orientation, profile, transform = None, False, None
+    exif: list[ExifBlock] = []
+    profile, transform = False, None
+    segments, adjacent, end = [], True, 2
     for marker, start, length in _segments(reader):
+        segments.append(Segment(marker, start, length))
+        adjacent, end = adjacent and start == end + 4, start + length
         if marker in _START_OF_FRAME:
             if frame is not None:
                 raise reader.corrupt("it has two frame headers")
             frame = _read_frame(reader, marker, start, length)
         elif marker == _DQT:
             tables |= read_tables(reader, start, length)
-        elif orientation is None and _is_exif(reader, marker, start, length):
-            orientation = read_orientation(reader.part(start, length))
+        elif marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX:
+            head = len(EXIF_PREFIX)
+            exif.append(ExifBlock(start, reader.part(start + head, length - head)))
         elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
             profile = True
         elif marker == _APP14 and length >= 12 and reader.read(start, 5) == b"Adobe":
             transform = reader.byte(start + 11)
     if frame is None:
         raise reader.corrupt("it has no frame header before its data")
-    return ImageInfo(
-        format="jpg",
-        width=frame.width,
-        height=frame.height,
-        colorspace=_COLOR_SPACES[len(frame.components)],
-        interlaced=frame.marker in _PROGRESSIVE,
-        subsample=_subsampling(frame, transform),
-        depth=frame.depth,
-        quality=None if frame.marker in _LOSSLESS else _quality(frame, tables),
-        bytes=reader.size,
-        orientation=orientation or 1,
+    last = segments[-1].start
+    whole = last < reader.size and reader.byte(last) == len(frame.components)
+    return JpegHeader(
+        segments=tuple(segments),
+        frame=frame,
+        tables=tables,
+        orientation=read_orientation(exif[0].content) if exif else 1,
         profile=profile,
-        lossless=frame.marker in _LOSSLESS,
+        transform=transform,
+        exif_blocks=tuple(exif),
+        density=_plain_density(reader, segments),
+        in_one_scan=whole and frame.marker not in _PROGRESSIVE,
+        scan=end if whole and adjacent and frame.sequential else None,
     )
 
 
-def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
-    """Yield where the name of each EXIF block is, and its content after the name."""
-    for marker, start, length in _segments(reader):
-        if _is_exif(reader, marker, start, length):
-            yield start, reader.part(start + len(EXIF_PREFIX), length - len(EXIF_PREFIX))
-
-
-def _is_exif(reader: HeaderReader, marker: int, start: int, length: int) -> bool:
-    return marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX
-
-
-def read_header(reader: HeaderReader) -> tuple[list[Segment], FrameHeader]:
-    """Return the segments up to the header of the first scan, and what the start of frame tells."""
-    segments = [Segment(*segment) for segment in _segments(reader)]
-    frames = (segment for segment in segments if segment.marker in _START_OF_FRAME)
-    return segments, _read_frame(reader, *next(frames))
-
-
-def in_one_scan(reader: HeaderReader) -> bool:
-    """Return True if the first scan holds all channels whole, so that a decoder looks at no other."""
-    channels, progressive = 0, False
-    for marker, start, _ in _segments(reader):
-        if marker in _START_OF_FRAME:
-            channels, progressive = reader.byte(start + 5), marker in _PROGRESSIVE
-        elif marker == _SOS:
-            return reader.byte(start) == channels and not progressive
-    return False
-
-
-def plain_scan(reader: HeaderReader) -> int | None:
-    """Return where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
-
-    Segments must follow each other: what lies between them may be skipped by one decoder and not by another.
-    Those that take a file for lossless write beyond their memory when they decode it small (TurboJPEG 3).
-    """
-    sequential, channels, end = False, 0, 2
-    for marker, start, length in _segments(reader):
-        if start != end + 4:
-            return None
-        end = start + length
-        if marker in _START_OF_FRAME:
-            sequential, channels = marker in _SEQUENTIAL, reader.byte(start + 5)
-        elif marker == _SOS:
-            return end if sequential and reader.byte(start) == channels else None
-    return None
-
-
-def plain_density(reader: HeaderReader) -> Density | None:
+def _plain_density(reader: HeaderReader, segments: Sequence[Segment]) -> Density | None:
     """Return what JFIF tells if that is all that a file says beside its pixels; None if it may say more."""
-    segments = list(_segments(reader))
-    if any(marker in _METADATA for marker, _, _ in segments):
+    if any(segment.marker in _METADATA for segment in segments):
         return None
-    own = [(start, length) for marker, start, length in segments if marker == _APP0]
+    own = [segment for segment in segments if segment.marker == _APP0]
     if not own:
         return Density()
-    start, length = own[0]
+    _, start, length = own[0]
     if len(own) > 1 or length < 14 or reader.read(start, len(_JFIF)) != _JFIF:
         return None
     return Density(*reader.unpack(">BHH", start + 7))

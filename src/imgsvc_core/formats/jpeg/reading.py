@@ -9,11 +9,10 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jpeg.header import Density, in_one_scan, plain_density, plain_scan
+from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jpeg.header import Density
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.whole import without_padding
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import open_lazily, with_pixels
 
@@ -25,27 +24,26 @@ _UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their 
 _USUAL_RESOLUTION = 72 / 25.4
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
     """Return gray, RGB or CMYK.
 
     Only the level "warning" stops at damage inside the entropy-coded data of a progressive file, and not at
     that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
     """
-    source = with_sound_header(source)
-    reader = HeaderReader(source, "JPEG")
-    scan = plain_scan(reader)
-    if scan is None and not in_one_scan(reader):
+    picture = with_sound_header(picture)
+    source, header = picture.source, picture.header
+    if header.scan is None and not header.in_one_scan:
         _check_scans(source)
-        source = without_padding(source)
+        source = without_padding(picture)
     shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
     pixels = None
-    if scan is not None:
+    if header.scan is not None:
         from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
 
-        pixels = turbojpeg.decoded(source, info, shrink, scan)
-    density = None if pixels is None else plain_density(reader)
-    if density is not None:
-        return _cropped(plain_image(pixels, density), (info.width // shrink, info.height // shrink))
+        pixels = turbojpeg.decoded(picture, shrink)
+    if pixels is not None and header.density is not None:
+        size = header.frame.width // shrink, header.frame.height // shrink
+        return _cropped(plain_image(pixels, header.density), size)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
     return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))
 

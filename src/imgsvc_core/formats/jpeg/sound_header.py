@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jpeg.header import read_header
+from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.reader import HeaderReader
 
 _APP0, _APP2, _APP14, _SOS = 0xE0, 0xE2, 0xEE, 0xDA
@@ -32,33 +32,34 @@ _ODD_SCAN = re.compile(
 )
 
 
-def with_sound_header(source: ByteSource) -> ByteSource:
+def with_sound_header(picture: Jpeg) -> Jpeg:
     """Return the file, or a copy if a decoder would warn of its header.
 
     What lies between segments is left out, unless it is a segment whose marker is damaged: tables and colors
     may be missing then.
     """
+    source, segments, frame = picture.source, picture.header.segments, picture.header.frame
     reader = HeaderReader(source, "JPEG")
-    segments, frame = read_header(reader)
     channels = len(frame.components)
     ends = (2, *(segment.end for segment in segments[:-1]))
     starts = (segment.start - _LENGTH for segment in segments)
     gaps = [reader.read(end, start - end) for end, start in zip(ends, starts, strict=True) if start > end]
     if any(map(_is_segment, gaps)):
-        return source
+        return picture
     stored = [(segment.marker, reader.read(segment.start, segment.length)) for segment in segments]
     usual = [(marker, _usual(marker, content, channels, frame.sequential)) for marker, content in stored]
     usual = _with_sound_profile(usual)
     several = frame.sequential and stored[-1][1][0] != channels
     if usual == stored and not (gaps or several):
-        return source
+        return picture
     rest = source.read(segments[-1].end)
     if several:
         rest = _ODD_SCAN.sub(rb"\1" + _ALL_COEFFICIENTS, rest)
     head = (
         bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content for marker, content in usual
     )
-    return ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
+    sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
+    return Jpeg.probe(HeaderReader(sound, "JPEG"))
 
 
 def _is_segment(stray: bytes) -> bool:

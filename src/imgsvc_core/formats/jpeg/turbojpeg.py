@@ -12,11 +12,9 @@ import pyvips
 
 from imgsvc_core.formats.boundary import damaged
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
-from imgsvc_core.formats.jpeg.header import plain_scan
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
-from imgsvc_core.formats.reader import HeaderReader
 
 try:
     from simplejpeg import decode_jpeg
@@ -36,20 +34,19 @@ _OTHERWISE_SOUND = re.compile(
 )
 
 
-def read_plain(source: ByteSource, info: ImageInfo, shrink: int) -> Any | None:
-    """Return what `decoded` does for a file that all decoders read alike, or None."""
-    source = with_sound_header(source)
-    scan = plain_scan(HeaderReader(source, "JPEG"))
-    return None if scan is None else decoded(source, info, shrink, scan)
+def read_plain(picture: Jpeg, shrink: int) -> Any | None:
+    """Return what `decoded` does, of a file whose header may not be sound."""
+    return decoded(with_sound_header(picture), shrink)
 
 
-def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any | None:
-    """Return an array of (height, width, 1 or 3), sides rounded, of a file whose data starts at ``scan``.
+def decoded(picture: Jpeg, shrink: int) -> Any | None:
+    """Return an array of (height, width, 1 or 3), sides rounded.
 
     Return None if that takes much memory, or if anything is unusual: libvips decodes these files by lines.
     Raise `CorruptImage` for damage, even if the decoder only warns, or if libvips is to decode the file.
     """
-    if (
+    source, info, scan = picture.source, picture.info, picture.header.scan
+    if scan is None or (
         info.depth != 8
         or info.colorspace not in _CHANNELS
         or source.size > _MOST_ENCODED_BYTES
@@ -61,7 +58,7 @@ def decoded(source: ByteSource, info: ImageInfo, shrink: int, scan: int) -> Any 
     shown = alike and width * height <= _MOST_DECODED_PIXELS
     try:
         if decode_jpeg is None:
-            pixels = whole_jpeg.decode(source, shrink if shown else _MOST_SHRINK)
+            pixels = whole_jpeg.decode(picture, shrink if shown else _MOST_SHRINK)
         else:
             least_width, least_height = (width, height) if shown else _ONLY_LOOKED_AT
             pixels = decode_jpeg(

@@ -12,7 +12,8 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jpeg.header import FrameHeader, Segment, read_header
+from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jpeg.header import JpegHeader
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import to_array
 
@@ -29,16 +30,15 @@ _END = b"\xff\xd9"
 _PADDING = b"\0\xff"
 
 
-def decode(source: ByteSource, shrink: int) -> Any:
+def decode(picture: Jpeg, shrink: int) -> Any:
     """Return the pixels of a file in one scan, as an array of (height, width, bands).
 
     Raises:
         pyvips.Error: libvips warns of anything.
     """
-    reader = HeaderReader(source, "JPEG")
-    segments, frame = read_header(reader)
-    gray = len(frame.components) == 1
-    data = _in_color(source, segments, frame) if gray else _in_two_scans(source, reader)
+    source, header = picture.source, picture.header
+    gray = len(header.frame.components) == 1
+    data = _in_color(source, header) if gray else _in_two_scans(source, header)
     image = pyvips.Image.jpegload_buffer(data, shrink=shrink, fail_on="warning")
     return to_array(image.extract_band(0) if gray else image)
 
@@ -55,15 +55,15 @@ def ends_with_padding(data: bytes, scan: int, left_over: int) -> bool:
     return end >= 0 and not data[end - left_over : end].strip(_PADDING)
 
 
-def without_padding(source: ByteSource) -> ByteSource:
+def without_padding(picture: Jpeg) -> ByteSource:
     """Return a file in several scans without zeros before its end, which decoders take for lost blocks.
 
     The last zero may also be coded data, so the file is decoded in the smallest size there is.
     """
+    source = picture.source
     if b"\0" + _END not in source.read(max(0, source.size - _TAIL)):
         return source
-    segments, _ = read_header(HeaderReader(source, "JPEG"))
-    scan = segments[-1].end
+    scan = picture.header.segments[-1].end
     data = bytes(source.buffer())
     end = data.find(_END, scan)
     try:
@@ -75,9 +75,10 @@ def without_padding(source: ByteSource) -> ByteSource:
     return source
 
 
-def _in_color(source: ByteSource, segments: list[Segment], frame: FrameHeader) -> bytes:
+def _in_color(source: ByteSource, header: JpegHeader) -> bytes:
     """Return a gray file as one whose colors are in scans that do not follow."""
-    start, length = next((place, size) for marker, place, size in segments if marker == frame.marker)
+    frame = header.frame
+    start, length = next((place, size) for marker, place, size in header.segments if marker == frame.marker)
     gray = source.read(start, length)
     number, rest = gray[6], gray[7:9]
     colors = b"".join(bytes((other,)) + rest for other in (number, number ^ 1, number ^ 2))
@@ -85,9 +86,10 @@ def _in_color(source: ByteSource, segments: list[Segment], frame: FrameHeader) -
     return source.read(0, start - 4) + patched + source.read(start + length)
 
 
-def _in_two_scans(source: ByteSource, reader: HeaderReader) -> bytes:
+def _in_two_scans(source: ByteSource, header: JpegHeader) -> bytes:
     """Return the file with a scan of the first channel before its own, in which all coefficients are 0."""
-    segments, frame = read_header(reader)
+    segments, frame = header.segments, header.frame
+    reader = HeaderReader(source, "JPEG")
     first = frame.components[0]
     across, down = (max(sides) for sides in zip(*(part[1:3] for part in frame.components), strict=True))
     width = -(-frame.width * first.horizontal // across)

@@ -1,1 +1,67 @@
-"""PNG."""
+"""PNG, by libvips; small ones by Pillow and zlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.apng import Apng
+    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.png.header import PngHeader
+    from imgsvc_core.formats.sink import Sink
+
+
+class Png(Format):
+    """PNG: every pixel exactly, with 8 or 16 bits."""
+
+    name = "png"
+    title = "PNG"
+    media_type = "image/png"
+    suffixes = (".png",)
+    magic = rb"\x89PNG\r\n\x1a\n"
+    reader = Coder(Memory(0, whole=1.3), ("libvips:pngload_source",))
+    writer = Coder(Memory(1.2, whole=2.4, palette=8), ("libvips:pngsave_target",))
+    effort = DEFLATE
+    depth = 16
+    palette = True
+    interlaces = True
+    metadata = ("exif", "xmp", "profile")
+    becomes = "png"
+
+    header: PngHeader
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Png | Apng:
+        """Read the chunks before the data. If they announce frames, the file is an animated PNG."""
+        from imgsvc_core.formats.png.header import read_header
+
+        header = read_header(reader)
+        if header.animation is not None:
+            from imgsvc_core.formats.apng import Apng
+
+            return Apng(reader.source, header.info(reader), header)
+        return cls(reader.source, header.info(reader), header)
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where the EXIF is that libvips would parse."""
+        return self.header.exif_blocks
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
+        from imgsvc_core.formats.png.reading import read
+
+        return read(self, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write PNG, with a palette if that holds all colors and is smaller."""
+        from imgsvc_core.formats.png.writing import write
+
+        write(image, settings, sink)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.directory import read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -93,40 +93,73 @@ class Animation:
         return tuple(after - before for before, after in itertools.pairwise(ends))
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a PNG, or of an animated PNG if a chunk before the data announces frames."""
-    head = read_head(reader)
-    chunks = list(chunks_before_data(reader))
-    before = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
-    if head.color == _PALETTE and b"PLTE" not in before:
+@attrs.frozen
+class PngHeader:
+    """The chunks before the data, and what they tell. ``animation`` is None unless they announce frames."""
+
+    head: Head
+    chunks: tuple[Chunk, ...]
+    animation: Animation | None
+    orientation: int
+    rgb_space: RgbSpace | None
+    exif_blocks: tuple[ExifBlock, ...]
+
+    def info(self, reader: HeaderReader) -> ImageInfo:
+        """Return the facts."""
+        head, kinds = self.head, {chunk.kind for chunk in self.chunks}
+        frames = self.animation.frames if self.animation else ()
+        several = len(frames) > 1
+        return ImageInfo(
+            format="apng" if self.animation else "png",
+            width=head.width,
+            height=head.height,
+            colorspace=_COLOR_SPACES[head.color],
+            interlaced=head.interlaced,
+            depth=8 if head.color == _PALETTE else head.depth,
+            bytes=reader.size,
+            alpha=head.alpha or b"tRNS" in kinds,
+            frames=max(1, len(frames)),
+            delays=self.animation.delays if self.animation and several else (),
+            plays=self.animation.plays if self.animation and several else None,
+            orientation=self.orientation,
+            profile=b"iCCP" in kinds,
+            rgb_space=self.rgb_space,
+            contents=sum(map(_memory, self.chunks)) or None,
+        )
+
+
+def read_header(reader: HeaderReader) -> PngHeader:
+    """Read the chunks before the data, and where the frames are if exactly one chunk announces some.
+
+    Of two that do, decoders heed neither. Nor do they heed one with impossible numbers: browsers show the
+    default image.
+    """
+    before = chunks_before_data(reader)
+    head = _read_head(reader, next(before))
+    chunks = tuple(before)
+    found = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
+    animated = _announces_frames(reader, chunks)
+    if animated:
+        reader.title = "Animated PNG"
+    if head.color == _PALETTE and b"PLTE" not in found:
         raise reader.corrupt("its palette is missing")
-    for kind in before:
+    for kind in found:
         if kind[:1].isupper() and kind not in _CRITICAL:
             name = kind.decode("latin-1")
             raise reader.unsupported(f"its chunk {name!r} is unknown and not optional; save it as plain PNG")
-    exif = before.get(b"eXIf")
-    info = ImageInfo(
-        format="png",
-        width=head.width,
-        height=head.height,
-        colorspace=_COLOR_SPACES[head.color],
-        interlaced=head.interlaced,
-        depth=8 if head.color == _PALETTE else head.depth,
-        bytes=reader.size,
-        alpha=head.alpha or b"tRNS" in before,
-        orientation=read_orientation(reader.part(exif.start, exif.length)) if exif else 1,
-        profile=b"iCCP" in before,
-        rgb_space=_read_rgb_space(reader, before),
-        contents=sum(map(_memory, chunks)) or None,
+    exif = tuple(
+        ExifBlock(chunk.start - 4, reader.part(chunk.start, chunk.length), checksum=True)
+        for chunk in chunks
+        if chunk.kind == b"eXIf"
     )
-    if not _announces_frames(reader, chunks):
-        return info
-    animation = read_animation(reader, head)
-    info = attrs.evolve(info, format="apng")
-    if len(animation.frames) == 1:
-        return info
-    frames = len(animation.frames)
-    return attrs.evolve(info, frames=frames, plays=animation.plays, delays=animation.delays)
+    return PngHeader(
+        head=head,
+        chunks=chunks,
+        animation=read_animation(reader, head) if animated else None,
+        orientation=read_orientation(exif[0].content) if exif else 1,
+        rgb_space=_read_rgb_space(reader, found),
+        exif_blocks=exif,
+    )
 
 
 def _memory(chunk: Chunk) -> int:
@@ -138,13 +171,6 @@ def _memory(chunk: Chunk) -> int:
         return 0
     expanded = min(_DEFLATE_RATIO * chunk.length, _MOST_EXPANDED) if chunk.kind in _COMPRESSED_TEXTS else 0
     return _COPIES_OF_TEXT * chunk.length + expanded
-
-
-def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
-    """Yield where the name of each EXIF block before the pixels is, and its content."""
-    for chunk in chunks_before_data(reader):
-        if chunk.kind == b"eXIf":
-            yield chunk.start - 4, reader.part(chunk.start, chunk.length)
 
 
 def _read_rgb_space(reader: HeaderReader, chunks: Mapping[bytes, Chunk]) -> RgbSpace | None:
@@ -174,18 +200,6 @@ def _numbers(reader: HeaderReader, chunk: Chunk | None, layout: str) -> tuple[in
     return reader.unpack(layout, chunk.start)
 
 
-def is_animated(reader: HeaderReader) -> bool:
-    """Return True if exactly one chunk before the data announces frames; of two, decoders heed neither.
-
-    A damaged file is not animated, nor is one with impossible numbers in that chunk: browsers show the
-    default image.
-    """
-    try:
-        return _announces_frames(reader, chunks_before_data(reader))
-    except CorruptImage:
-        return False
-
-
 def _announces_frames(reader: HeaderReader, chunks: Iterable[Chunk]) -> bool:
     announcing = [chunk for chunk in chunks if chunk.kind == b"acTL"]
     if len(announcing) != 1 or announcing[0].length != struct.calcsize(_ANIMATION):
@@ -196,14 +210,12 @@ def _announces_frames(reader: HeaderReader, chunks: Iterable[Chunk]) -> bool:
     return 0 < frames <= _LONGEST and plays <= _LONGEST
 
 
-def is_still(reader: HeaderReader) -> bool:
-    """Return True if it is not animated."""
-    return not is_animated(reader)
-
-
 def read_head(reader: HeaderReader) -> Head:
     """Read the first chunk of a PNG."""
-    chunk = next(read_chunks(reader))
+    return _read_head(reader, next(read_chunks(reader)))
+
+
+def _read_head(reader: HeaderReader, chunk: Chunk) -> Head:
     if chunk.kind != b"IHDR":
         raise reader.corrupt("it does not start with an IHDR chunk")
     width, height, depth, color, compression, filtering, interlace = struct.unpack(

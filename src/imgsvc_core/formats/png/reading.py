@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.metadata import read_blocks
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, open_lazily
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Png, settings: LoadSettings) -> pyvips.Image:
     """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
-    image = open_lazily("png", source, settings, fail_on="error")
-    return attach_metadata(image, HeaderReader(source, "PNG")) if settings.metadata else image
+    image = open_lazily("png", picture.source, settings, fail_on="error")
+    return attach_metadata(image, HeaderReader(picture.source, "PNG")) if settings.metadata else image
 
 
 def attach_metadata(image: pyvips.Image, reader: HeaderReader) -> pyvips.Image:

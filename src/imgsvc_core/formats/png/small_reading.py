@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.png.header import Head, read_chunks, read_content, read_head
+from imgsvc_core.formats.png import Png
+from imgsvc_core.formats.png.header import Head, read_chunks, read_content
 from imgsvc_core.formats.reader import HeaderReader
 
 _MOST_BYTES = 1 << 17
@@ -27,16 +27,15 @@ class SmallPng:
     resolution: tuple[float, float]
 
 
-def read(source: ByteSource) -> SmallPng | None:
+def read(picture: Png) -> SmallPng | None:
     """Decode a PNG of 8 bits without a palette, not interlaced.
 
     Return None if it is large, and if anything is unusual or damaged: libvips decodes or refuses these files.
     """
-    if source.size > _MOST_BYTES:
+    if picture.source.size > _MOST_BYTES:
         return None
-    reader = HeaderReader(source, "PNG")
+    head, reader = picture.header.head, HeaderReader(picture.source, "PNG")
     try:
-        head = read_head(reader)
         chunks = [(chunk.kind, read_content(reader, chunk)) for chunk in read_chunks(reader)]
     except CorruptImage:
         return None

@@ -13,11 +13,11 @@ import pyvips
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, from_real_numbers
 

@@ -1,1 +1,51 @@
-"""SVG."""
+"""SVG, rendered by librsvg at the size that is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+
+class Svg(Format):
+    """SVG, plain or compressed."""
+
+    name = "svg"
+    title = "SVG"
+    media_type = "image/svg+xml"
+    suffixes = (".svg", ".svgz")
+    magic = rb""
+    reader = Coder(Memory(2), ("libvips:svgload_buffer",))
+    load_scaling = LoadScaling.CONTINUOUS
+    becomes = "png"
+
+    @classmethod
+    def accepts(cls, reader: HeaderReader) -> bool:
+        """Return True if the first bytes, decompressed, are those of an SVG document."""
+        from imgsvc_core.formats.svg.header import is_svg
+
+        return is_svg(reader)
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Svg:
+        """Read the size at 96 dots per inch, and what librsvg may need for the drawing."""
+        from imgsvc_core.formats.svg.header import read_info
+        from imgsvc_core.formats.svg.inlined import inlined_bytes
+
+        inlined = inlined_bytes(reader)
+        reader.most_memory -= inlined
+        info = read_info(reader)
+        return cls(reader.source, attrs.evolve(info, contents=(info.contents or 0) + inlined), None)
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return RGB with alpha."""
+        from imgsvc_core.formats.svg.reading import read
+
+        return read(self.source, self.info, settings)

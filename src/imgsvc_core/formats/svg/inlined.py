@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 from xml.parsers import expat
@@ -13,8 +12,9 @@ import attrs
 
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.header import read_header, sniff
+from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.probe import sniff
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.svg import header as svg
 
@@ -42,18 +42,18 @@ class _Pictures:
             )
 
 
-def inlined_bytes(source: ByteSource, most: int | None) -> int:
+def inlined_bytes(reader: HeaderReader) -> int:
     """Return how many bytes the inlined pictures of a drawing need when decoded, by their headers.
 
     To be called before librsvg opens the drawing: it decodes the pictures to find the size of a drawing that
     states none.
 
     Raises:
-        ImageTooLarge: there are more than ``most`` pixels.
+        ImageTooLarge: there are more pixels than the reader allows.
         CorruptImage: the XML or the header of a picture is damaged.
     """
-    pictures = _Pictures(math.inf if most is None else most)
-    _count(svg.read_markup(HeaderReader(source, "SVG")), pictures, depth=0)
+    pictures = _Pictures(reader.most_inlined)
+    _count(svg.read_markup(reader), pictures, depth=0)
     return pictures.pixels * _PIXEL + pictures.decoding
 
 
@@ -70,12 +70,17 @@ def _count(markup: bytes, pictures: _Pictures, *, depth: int) -> None:
         if format is None:
             continue
         try:
-            pictures.add(read_header(source, format))
+            pictures.add(_facts(format, HeaderReader(source, format.title)))
         except UnsupportedFormat:
             continue
         except CorruptImage:
             if not drawing:  # a drawing without a size is not drawn
                 raise
+
+
+def _facts(format: type[Format], reader: HeaderReader) -> ImageInfo:
+    """Return the facts of an inlined picture. Those inlined in a drawing were counted before it."""
+    return svg.read_info(reader) if format.name == "svg" else format.probe(reader).info
 
 
 def _inlined(markup: bytes) -> Iterator[tuple[bytes, bool]]:

@@ -6,8 +6,8 @@ import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import expected_size
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import expected_size
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.svg import header as svg
 

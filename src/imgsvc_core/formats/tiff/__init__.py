@@ -1,1 +1,51 @@
-"""TIFF."""
+"""TIFF: by libvips, and by Pillow the kinds that libvips cannot decode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.sink import Sink
+
+
+class Tiff(Format):
+    """TIFF and BigTIFF: the first page."""
+
+    name = "tiff"
+    title = "TIFF"
+    media_type = "image/tiff"
+    suffixes = (".tiff", ".tif")
+    aliases = ("tif",)
+    magic = rb"II[*+]\0|MM\0[*+]"
+    reader = Coder(Memory(2.6), ("libvips:tiffload_source",))
+    writer = Coder(Memory(1.2), ("libvips:tiffsave_target",))
+    depth = 16
+    metadata = ("exif", "xmp", "iptc", "profile")
+    load_scaling = LoadScaling.LEVELS
+    becomes = "jpg"
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Tiff:
+        """Read the header."""
+        from imgsvc_core.formats.tiff.header import read_info
+
+        return cls(reader.source, read_info(reader), None)
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
+        from imgsvc_core.formats.tiff.reading import read
+
+        return read(self.source, self.info, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write every pixel exactly, with 8 or 16 bits."""
+        from imgsvc_core.formats.tiff.writing import write
+
+        write(image, settings, sink)

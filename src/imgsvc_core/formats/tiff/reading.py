@@ -20,10 +20,10 @@ from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import Directory, read_first_directory, swapped
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.loading import check_stored, expected_size
 from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START
 from imgsvc_core.formats.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.readers.expected_size import check_stored, expected_size
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.tiff import without_tags as tiff_tags
 from imgsvc_core.formats.tiff.header import (

@@ -1,1 +1,64 @@
-"""WebP."""
+"""WebP, by libvips, and by Pillow where that is quicker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.sink import Sink
+    from imgsvc_core.formats.webp.header import WebpHeader
+
+
+class Webp(Format):
+    """WebP, a still or an animation; the decoder scales a still to any smaller size."""
+
+    name = "webp"
+    title = "WebP"
+    media_type = "image/webp"
+    suffixes = (".webp",)
+    magic = rb"RIFF.{4}WEBP"
+    reader = Coder(Memory(3.3, one_by_one=True), ("libvips:webpload_source",))
+    writer = Coder(Memory(2.6, alpha=7.6, lossless=9.6, one_by_one=True), ("libvips:webpsave_target",))
+    effort = Effort((0, 1, 1, 2, 3, 3, 4, 5, 5, 6), default=6)
+    animation = True
+    quality = 80
+    subsamplings = ("420",)
+    metadata = ("exif", "xmp", "profile")
+    max_side = 16_383
+    load_scaling = LoadScaling.CONTINUOUS
+    becomes = "webp"
+
+    header: WebpHeader
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Webp:
+        """Read the chunks of the file, without the compressed data."""
+        from imgsvc_core.formats.webp.header import read_header
+
+        header = read_header(reader)
+        return cls(reader.source, header.info, header)
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where the EXIF is that libvips would parse."""
+        return self.header.exif_blocks
+
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return RGB, with alpha if a pixel may be transparent."""
+        from imgsvc_core.formats.webp.reading import read
+
+        return read(self, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Write a still or an animation, lossy or lossless."""
+        from imgsvc_core.formats.webp.writing import write
+
+        write(image, settings, sink)

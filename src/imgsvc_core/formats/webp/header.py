@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import read_orientation
 from imgsvc_core.formats.info import ImageInfo
@@ -55,6 +56,14 @@ class WebpFrame:
         return b"".join(number.to_bytes(3, "little") for number in numbers) + bytes((self.flags,))
 
 
+@attrs.frozen
+class WebpHeader:
+    """The facts of a file, and where its EXIF is."""
+
+    info: ImageInfo
+    exif_blocks: tuple[ExifBlock, ...] = ()
+
+
 def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
     """Return True if the first frame covers the empty canvas, and nothing uncovers it later."""
     covered = (frames[0].width, frames[0].height) == (width, height)
@@ -62,8 +71,8 @@ def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
     return covered and not uncovered and not any(frame.alpha for frame in frames)
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a WebP; its size is that of the canvas, before its EXIF orientation.
+def read_header(reader: HeaderReader) -> WebpHeader:
+    """Read the header of a WebP; the size is that of the canvas, before its EXIF orientation.
 
     Of several EXIF chunks the first counts, as it does for decoders.
     """
@@ -73,7 +82,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     chunks = read_chunks(reader, FIRST_CHUNK, end)
     kind, start, _ = next(chunks, (b"", 0, 0))
     if kind in (b"VP8 ", b"VP8L"):
-        return _still(reader, _read_bitstream(reader, kind, start))
+        return WebpHeader(_still(reader, _read_bitstream(reader, kind, start)))
     if kind != b"VP8X":
         raise reader.corrupt("it does not start with a picture")
     flags = reader.byte(start)
@@ -81,7 +90,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     height = 1 + int.from_bytes(reader.read(start + 7, 3), "little")
     bitstream: _Bitstream | None = None
     frames: list[WebpFrame] = []
-    orientation, profile, plays = None, False, 0
+    exif: list[ExifBlock] = []
+    profile, plays = False, 0
     for kind, start, length in chunks:
         if kind in (b"VP8 ", b"VP8L") and bitstream is None:
             bitstream = _read_bitstream(reader, kind, start)
@@ -94,8 +104,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             shown = _find_bitstream(reader, start + FRAME_HEAD, start + length)
             frames.append(attrs.evolve(frame, alpha=shown is not None and shown.alpha))
             bitstream = bitstream or shown
-        elif kind == b"EXIF" and orientation is None:
-            orientation = read_orientation(reader.part(start, length))
+        elif kind == b"EXIF":
+            exif.append(ExifBlock(start - 8, reader.part(start, length)))
         elif kind == b"ICCP":
             profile = True
     if bitstream is None:
@@ -108,7 +118,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         raise reader.corrupt("it has no frame")
     alpha = bool(flags & _ALPHA) or (not is_opaque(frames, width, height) if frames else bitstream.alpha)
     animated = len(frames) > 1
-    return attrs.evolve(
+    info = attrs.evolve(
         _still(reader, bitstream),
         width=width,
         height=height,
@@ -116,9 +126,10 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         frames=max(1, len(frames)),
         delays=tuple(frame.delay for frame in frames) if animated else (),
         plays=plays if animated else None,
-        orientation=orientation or 1,
+        orientation=read_orientation(exif[0].content) if exif else 1,
         profile=profile,
     )
+    return WebpHeader(info, tuple(exif))
 
 
 def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
@@ -158,13 +169,6 @@ def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[b
             raise reader.corrupt(f"its {kind.decode('latin-1')!r} chunk is longer than the file")
         yield kind, offset + 8, length
         offset += 8 + length + length % 2
-
-
-def exif_blocks(reader: HeaderReader) -> Iterator[tuple[int, HeaderReader]]:
-    """Yield where the name of each EXIF block is, and its content."""
-    for kind, start, length in read_chunks(reader, FIRST_CHUNK, 8 + reader.unpack("<I", 4)[0]):
-        if kind == b"EXIF":
-            yield start - 8, reader.part(start, length)
 
 
 def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | None:

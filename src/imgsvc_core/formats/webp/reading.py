@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import animation, open_lazily, still
+from imgsvc_core.formats.webp import Webp
 from imgsvc_core.formats.webp.header import with_sound_flags
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Webp, settings: LoadSettings) -> pyvips.Image:
     """Return RGB, with alpha if a pixel may be transparent. An animation is always at its full size."""
-    source = with_sound_flags(source, alpha=info.alpha)
+    info = picture.info
+    source = with_sound_flags(picture.source, alpha=info.alpha)
     if settings.all_frames and info.animated:
         image = animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
     else:

@@ -34,7 +34,7 @@ from imgsvc_core.formats.webp.header import (
     WebpFrame,
     is_opaque,
     read_chunks,
-    read_info,
+    read_header,
 )
 
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
@@ -133,7 +133,7 @@ class _FrameToAdd:
 
 def _still(encoded: bytes, metadata: Mapping[bytes, bytes]) -> bytes:
     """Return the still with metadata."""
-    info = read_info(HeaderReader(ByteSource(encoded), "WebP"))
+    info = read_header(HeaderReader(ByteSource(encoded), "WebP")).info
     chunks = _chunks(encoded)
     pixels = (_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
     flags = _TRANSPARENT if info.alpha else 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import BinaryIO
 
 import attrs
@@ -13,14 +11,11 @@ from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoding
 from imgsvc_core.formats.budget import best_fitting, unreachable
-from imgsvc_core.formats.functions import load_function
 from imgsvc_core.formats.metadata import apply_policy
 from imgsvc_core.formats.prepare import check, to_depth
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import Format, by_name
-
-Writer = Callable[[pyvips.Image, SaveSettings, Sink], None]
 
 
 @attrs.frozen
@@ -50,7 +45,7 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     row = by_name(settings.format)
     if row is None or row.writer is None:
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
-    writer = _writer(row)
+    availability.writer_backend(row.name)
     check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
     quality = settings.quality
@@ -61,23 +56,15 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
     sink = Sink(target)
     with encoding(row.name, image):
         if settings.max_bytes is None:
-            writer(prepared, settings, sink)
+            row.save(prepared, settings, sink)
         else:
-            quality = _write_within(settings.max_bytes, prepared.copy_memory(), settings, writer, sink)
+            quality = _write_within(settings.max_bytes, prepared.copy_memory(), row, settings, sink)
     data = sink.data if target is None else None
     return Encoded(row.name, data, sink.size, None if settings.lossless else quality, tuple(sink.notes))
 
 
-@functools.cache
-def _writer(row: Format) -> Writer:
-    assert row.writer is not None
-    availability.writer_backend(row.name)
-    writer: Writer = load_function(row.writer.function)
-    return writer
-
-
 def _write_within(
-    max_bytes: int, image: pyvips.Image, settings: SaveSettings, writer: Writer, sink: Sink
+    max_bytes: int, image: pyvips.Image, row: type[Format], settings: SaveSettings, sink: Sink
 ) -> int | None:
     """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality.
 
@@ -86,7 +73,7 @@ def _write_within(
 
     def encode(quality: int | None) -> bytes:
         memory = Sink()
-        writer(image, attrs.evolve(settings, quality=quality), memory)
+        row.save(image, attrs.evolve(settings, quality=quality), memory)
         sink.notes = memory.notes
         return memory.data
 

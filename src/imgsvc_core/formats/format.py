@@ -1,0 +1,192 @@
+"""A format of files: its row in the table, and how its files are recognized, opened, decoded and encoded."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+
+if TYPE_CHECKING:
+    import pyvips
+
+    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.sink import Sink
+
+
+class LoadScaling(enum.Enum):
+    """How a decoder can deliver a smaller picture than the one that is stored."""
+
+    NONE = "none"
+    DCT = "dct"  # by 2, 4 or 8, in the transform of JPEG
+    CONTINUOUS = "continuous"  # to any size
+    LEVELS = "levels"  # to one of the sizes in `ImageInfo.levels`
+
+
+@attrs.frozen
+class Memory:
+    """How many bytes a codec holds for each byte of samples, at most, beyond some lines of the image.
+
+    ``whole`` is for progressive and interlaced images, and ``deep`` replaces ``usual`` for samples of more
+    than 8 bits, which some decoders hold as wide as narrow ones. Of an animation a codec holds all frames,
+    unless they come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
+    """
+
+    usual: float
+    whole: float = 0
+    alpha: float = 0
+    lossless: float = 0
+    palette: float = 0
+    deep: float | None = None
+    one_by_one: bool = False
+
+    def copies(
+        self,
+        *,
+        whole: bool = False,
+        alpha: bool = False,
+        lossless: bool = False,
+        palette: bool = False,
+        deep: bool = False,
+    ) -> float:
+        """Return the number for an image with these properties."""
+        special = (whole * self.whole, alpha * self.alpha, lossless * self.lossless, palette * self.palette)
+        return max(self.deep if deep and self.deep is not None else self.usual, *special)
+
+
+@attrs.frozen
+class Coder:
+    """A decoder or an encoder: its memory, and the packages that may do the work.
+
+    The preferred package is the first. One of ``libvips:operation`` is present if libvips has the operation,
+    or the HEIF compression.
+    """
+
+    memory: Memory
+    packages: tuple[str, ...]
+
+
+@attrs.frozen
+class Effort:
+    """What the codec is told for ``effort`` 0 (fast) to 9 (small), and the default effort."""
+
+    scale: tuple[int | str, ...]
+    default: int
+
+
+DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)
+"""That of the PNG family. Level 0 of zlib does not compress at all."""
+
+
+class Format(abc.ABC):
+    """A format of files. The class is its row in the table, and an object is a file whose header was read.
+
+    A new format is a class with these attributes and four methods: `accepts`, `probe`, `load` and `save`. Its
+    module is imported with the table, so methods import decoders and encoders when they are called.
+
+    Attributes:
+        name: Name in requests and results.
+        title: Name for people.
+        media_type: Media type of the HTTP header.
+        suffixes: File suffixes, the usual one first.
+        aliases: Other spellings of the name that requests may use.
+        magic: Regular expression that the first bytes match.
+        reader: How it is decoded.
+        writer: How it is encoded, if it is an output format.
+        internal: True if only code can ask for it as output, such as dialects.
+        effort: How long the encoder may take, if it has such a setting.
+        alpha: True if it carries transparency.
+        animation: True if it carries several frames.
+        depth: Bits per channel that the writer keeps at most.
+        quality: Default quality 1 to 100; None if the format has no such setting.
+        lossless: True if it can store pixels exactly.
+        subsamplings: Resolutions of color that the writer offers: 420, 444.
+        palette: True if the number of colors can be limited to a palette.
+        interlaces: True if it can be written progressively.
+        metadata: What results can carry: exif, xmp, iptc, profile.
+        max_side: Longest side in pixels that fits.
+        load_scaling: How the decoder can scale down.
+        becomes: Output format if the request names none.
+        extra: Extra of the package that brings the codec, if one is needed.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    media_type: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    magic: ClassVar[bytes]
+    reader: ClassVar[Coder]
+    writer: ClassVar[Coder | None] = None
+    internal: ClassVar[bool] = False
+    effort: ClassVar[Effort | None] = None
+    alpha: ClassVar[bool] = True
+    animation: ClassVar[bool] = False
+    depth: ClassVar[int] = 8
+    quality: ClassVar[int | None] = None
+    lossless: ClassVar[bool] = True
+    subsamplings: ClassVar[tuple[str, ...]] = ()
+    palette: ClassVar[bool] = False
+    interlaces: ClassVar[bool] = False
+    metadata: ClassVar[tuple[str, ...]] = ()
+    max_side: ClassVar[int] = 65_535
+    load_scaling: ClassVar[LoadScaling] = LoadScaling.NONE
+    becomes: ClassVar[str]
+    extra: ClassVar[str | None] = None
+
+    suffix: ClassVar[str]
+    """The usual file suffix, with its dot."""
+    writable: ClassVar[bool]
+    """True if requests can name it as output."""
+
+    def __init_subclass__(cls) -> None:
+        cls.suffix = cls.suffixes[0]
+        cls.writable = cls.writer is not None and not cls.internal
+
+    header: Any
+    """What the parser learned; subclasses declare its type."""
+
+    def __init__(self, source: ByteSource, info: ImageInfo, header: Any) -> None:
+        """Take a file, its facts, and what else its parser learned for the decoder."""
+        self.source = source
+        self.info = info
+        self.header = header
+
+    @classmethod
+    def accepts(cls, reader: HeaderReader) -> bool:
+        """Return True if a file whose first bytes match is of this format."""
+        return True
+
+    @classmethod
+    @abc.abstractmethod
+    def probe(cls, reader: HeaderReader) -> Format:
+        """Read the header of a file, and decode no pixels.
+
+        Headers are parsed here rather than by decoders: a header is small, a decoder is a large import and a
+        larger surface for attacks, and facts such as the quality or the delays are not told by all of them.
+
+        Raises:
+            CorruptImage: the header is damaged.
+            UnsupportedFormat: this variant cannot be read.
+        """
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where the EXIF is that libvips would parse."""
+        return ()
+
+    @abc.abstractmethod
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return the picture as it is stored, as `loading.load` describes, which calls this."""
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+        """Encode a picture that `saving.save` has prepared."""
+        raise UnsupportedFormat(f"Images of the format '{cls.name}' cannot be written.")

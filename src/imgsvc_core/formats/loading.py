@@ -1,0 +1,87 @@
+"""Decoding: what holds for the files of all formats."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core.errors import CorruptImage, ImageTooLarge
+from imgsvc_core.formats import availability
+from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.bounded_exif import without_endless_exif
+from imgsvc_core.formats.format import Format, LoadScaling
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.table import FORMATS
+
+_LONGEST = 100_000_000  # pixels of a side of a picture of libvips
+_LONGEST_OF = {"tiff": _LONGEST - 1}  # of its reader
+
+
+def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
+    """Decode a file as it is stored: not turned upright, not converted to another color space.
+
+    Samples have 8 or 16 bits (Lab: real numbers), and the interpretation says which of gray, RGB, CMYK or
+    Lab they are. Metadata is attached under libvips' names. With ``all_frames`` an animation is a tall strip
+    with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays).
+
+    If the codec can, pixels are decoded only when they are asked for, and damage is met only then: evaluate
+    the image inside `translate_errors`.
+
+    Raises:
+        ImageTooLarge: libvips cannot count the pixels of a side.
+        CorruptImage: it is damaged, or has another size than its header states.
+        UnsupportedFormat: this variant of the format cannot be read.
+        MemoryLimitExceeded: the memory is not enough.
+        MissingDependency: the package of the codec is not installed.
+    """
+    info, settings = picture.info, settings or LoadSettings()
+    availability.reader_backend(info.format)
+    most = _LONGEST_OF.get(info.format, _LONGEST)
+    if max(info.width, info.height) > most:
+        raise ImageTooLarge(
+            f"The {picture.title} image has {info.width} x {info.height} pixels; at most "
+            f"{most:,} per side can be read: cut it into parts."
+        )
+    pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
+    with translate_errors(info.format):
+        if blocks := picture.exif_blocks():
+            picture.source = without_endless_exif(picture.source, blocks)
+        image = picture.load(settings)
+        width, height = expected_size(info, settings)
+        frames = info.frames if settings.all_frames else 1
+        check_size(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
+    return image
+
+
+def check_stored(width: int, height: int, info: ImageInfo) -> None:
+    """Raise `CorruptImage` if a package that parses the file itself finds another size, before it decodes."""
+    check_size((width, height), (info.width, info.height), info, tolerance=0)
+
+
+def expected_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:
+    """Return width and height of a loaded frame: of a smaller copy in the file, or as the decoder scales."""
+    stored = info.width, info.height
+    if info.levels:
+        wanted = info.width * settings.scale
+        return min((stored, *info.levels), key=lambda size: abs(size[0] - wanted))
+    scaling = FORMATS[info.format].load_scaling
+    if info.animated or scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
+        return stored
+    return info.width * settings.scale, info.height * settings.scale
+
+
+def check_size(
+    found: tuple[int, int], expected: tuple[float, float], info: ImageInfo, *, tolerance: float
+) -> None:
+    """Raise `CorruptImage` if a decoder finds another size than the header states.
+
+    Limits and plans use the facts of the header alone. Decoders differ in how they round, and a drawing's own
+    size may have fractions, which grow with it.
+    """
+    if any(abs(side - wanted) > tolerance for side, wanted in zip(found, expected, strict=True)):
+        title = FORMATS[info.format].title
+        raise CorruptImage(
+            f"The {title} image is damaged: its header states {expected[0]:.0f} x {expected[1]:.0f} "
+            f"pixels, its data {found[0]} x {found[1]}."
+        )
