@@ -25,6 +25,7 @@ FORMATS: Mapping[str, str] = {
 _RESIZING_TYPES = ("fit", "fill", "fill-down", "force", "auto")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{3}){1,2}")
+_USUAL_THRESHOLD = 10
 _MAX_TEXT = 200
 
 
@@ -66,6 +67,11 @@ def decimal_if(condition: Callable[[float], bool]) -> Callable[[str], float]:
     return read
 
 
+def _threshold(text: str) -> float:
+    value = decimal(text)
+    return _USUAL_THRESHOLD if value < 0 else value  # which libvips leaves aside
+
+
 def one_of(words: Collection[str]) -> Callable[[str], str]:
     """Return what reads one of some words."""
 
@@ -97,9 +103,9 @@ def _format(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    if not 0 < len(text) <= _MAX_TEXT or re.search(r"[\x00-\x1f\x7f/\\\ud800-\udfff]", text):
+    if not 0 < len(text) <= _MAX_TEXT or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
         raise ValueError(text)
-    return text
+    return re.sub(r"[/\\]", "_", text)  # as browsers save the file
 
 
 def _base64_text(text: str) -> str:
@@ -113,6 +119,7 @@ SIZE = Argument(whole_within(0, 2**31 - 1), "an integer of at least 0")
 COUNT = Argument(whole_within(1, 2**31 - 1), "an integer of at least 1")
 NUMBER = Argument(decimal, "a decimal number")
 POSITIVE = Argument(decimal_if(lambda value: 0 < value <= 10**6), "a decimal number greater than 0")
+THRESHOLD = Argument(_threshold, "a decimal number")
 NOT_NEGATIVE = Argument(decimal_if(lambda value: 0 <= value < 10**9), "a decimal number of at least 0")
 SHARE = Argument(decimal_if(lambda value: 0 <= value <= 1), "a decimal number within 0 to 1 range")
 BOOLEAN = Argument(lambda text: text in _TRUE, "a boolean")  # anything else is false, never an error

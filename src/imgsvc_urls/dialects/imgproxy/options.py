@@ -26,6 +26,7 @@ from imgsvc_urls.dialects.imgproxy.arguments import (
     QUALITY,
     SHARE,
     SIZE,
+    THRESHOLD,
     TIME,
     TYPE,
     Argument,
@@ -284,7 +285,7 @@ def _trim(values: Values, name: str, arguments: list[str]) -> None:
     check_count(name, arguments, 4)
     old: Trim = values.get("trim", Trim())
     equally = old.equal_horizontally, old.equal_vertically
-    given = _merged((None, None, *equally), (NOT_NEGATIVE, COLOR, BOOLEAN, BOOLEAN), name, arguments)
+    given = _merged((None, None, *equally), (THRESHOLD, COLOR, BOOLEAN, BOOLEAN), name, arguments)
     values["trim"] = Trim(*given)
 
 
