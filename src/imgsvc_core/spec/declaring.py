@@ -1,7 +1,7 @@
 """For front ends: declare settings and fields of requests as operations declare their parameters."""
 
 from imgsvc_core.spec.declare import Operation, Param, below, declared, doc, or_null, param, params
-from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Number, Text
+from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Matching, Number, Text
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
 from imgsvc_core.spec.request import parse_partial, request_object
 from imgsvc_core.spec.rules import NotTogether
@@ -12,6 +12,7 @@ __all__ = [
     "Choice",
     "Integer",
     "Kind",
+    "Matching",
     "NotTogether",
     "Number",
     "Operation",

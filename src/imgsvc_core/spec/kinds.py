@@ -148,6 +148,30 @@ class Choice(_Plain):
 
 
 @attrs.frozen
+class Matching(_Plain):
+    """A string that matches a pattern, which ``words`` describe, or with ``optional`` the empty string."""
+
+    pattern: str
+    words: str
+    optional: bool = False
+
+    @property
+    def expectation(self) -> str:
+        return self.words + (" or empty" if self.optional else "")
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str) or not (value or self.optional):
+            raise ValueError(value)
+        if value and not re.fullmatch(self.pattern, value):
+            raise ValueError(value)
+        value.encode()  # a lone surrogate is a ValueError of its own
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^(?:{self.pattern}){'?' if self.optional else ''}$"}
+
+
+@attrs.frozen
 class Text(_Plain):
     """A string of limited length."""
 

@@ -11,7 +11,8 @@ from typing import Any
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.settings.kinds import Many, Matching
+from imgsvc_core.spec.declaring import Matching
+from imgsvc_http.settings.kinds import Many
 from imgsvc_urls.dialects import Dialect, load, url_pattern
 
 PATH = "delivery.dialects"

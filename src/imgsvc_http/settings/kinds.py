@@ -34,29 +34,6 @@ class Kind(Protocol):
 
 
 @attrs.frozen
-class Matching:
-    """A string that matches a pattern, which ``words`` describe, or with ``optional`` the empty string."""
-
-    pattern: str
-    words: str
-    optional: bool = False
-
-    @property
-    def expectation(self) -> str:
-        return self.words + (" or empty" if self.optional else "")
-
-    def parse(self, value: object) -> str:
-        if not isinstance(value, str) or not (
-            re.fullmatch(self.pattern, value) or (self.optional and value == "")
-        ):
-            raise ValueError(value)
-        return value
-
-    def unparse(self, value: str) -> str:
-        return value
-
-
-@attrs.frozen
 class FilePath:
     """Path of a file or folder, with ``~`` for the home folder. With ``optional``, empty is ``None``."""
 

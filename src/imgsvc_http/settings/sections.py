@@ -12,10 +12,10 @@ from typing import Any, Literal
 import attrs
 
 from imgsvc_core.limits import Limits
-from imgsvc_core.spec.declaring import Boolean, Integer, Number, Text
+from imgsvc_core.spec.declaring import Boolean, Integer, Matching, Number, Text
 from imgsvc_http.settings.declaring import setting
 from imgsvc_http.settings.dialects import Dialects, DialectSettings
-from imgsvc_http.settings.kinds import FilePath, Host, Many, Matching, Network, Replacement, Url
+from imgsvc_http.settings.kinds import FilePath, Host, Many, Network, Replacement, Url
 from imgsvc_http.settings.origins import Origin, Origins
 from imgsvc_http.settings.url_host import url_host
 from imgsvc_stores import ENDPOINTS, PROVIDERS

@@ -7,20 +7,20 @@ import attrs
 
 from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declare import Accepts, Operation, Parameters, declared, param, params
-from imgsvc_core.spec.kinds import Text
+from imgsvc_core.spec.kinds import Matching, Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
-from imgsvc_core.spec.store.parameter_types import Headers, Name, ObjectPath, Pairs, Strings
+from imgsvc_core.spec.store.parameter_types import Headers, ObjectPath, Pairs, Strings
 
 _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
 _FULL_HEADERS = (*_COMMON_HEADERS, "Content-Language", "Content-Disposition")
 _RESERVED = ("x-s3", "op-s3", "ol-s3", "table-s3")
-_BUCKET = Name(
+_BUCKET = Matching(
     # What ends like this leads to other services than those of buckets.
     rf"(?!.*--(?:{'|'.join(_RESERVED)})$)[A-Za-z0-9][A-Za-z0-9._-]{{1,253}}[A-Za-z0-9]",
     "name of 3 to 255 letters, digits, dots, hyphens and underscores, with a letter or digit at both ends "
     f"and without {', '.join(f'--{ending}' for ending in _RESERVED)} at its end",
 )
-_REGION = Name(
+_REGION = Matching(
     # Regions with this ending are addresses inside of a provider's network. With what providers put before
     # it, a region is one label of a host's name, which has at most 63 characters.
     r"(?!(.*-)?internal$)(?=.{1,40}$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
@@ -32,7 +32,7 @@ _S3_PART_BYTES = 5 * 2**20  # the smallest that the protocol allows
 _CannedAcl = Literal["private", "public-read", "public-read-write", "authenticated-read"]
 _StringMap = Accepts[Pairs, Pairs | Mapping[str, str]]
 
-_ACCESS_KEY = Name(r"[\x21-\x7e]{1,256}", "string of 1 to 256 printable ASCII characters without spaces")
+_ACCESS_KEY = Matching(r"[\x21-\x7e]{1,256}", "string of 1 to 256 printable ASCII characters without spaces")
 
 
 def _metadata(
@@ -91,6 +91,9 @@ class StoreSpec(Operation):
         ObjectPath(),
         default="",
     )
+
+    def __init_subclass__(cls) -> None:
+        """Leave the classes of providers the title and the key of stores."""
 
     def secrets(self) -> tuple[str, ...]:
         """Return the values that must stay secret."""
@@ -203,7 +206,7 @@ class Alibaba(StoreSpec):
     secret: str = param("Secret access key.", _ACCESS_KEY, secret=True)
     bucket: str = param(
         "Destination bucket.",
-        Name(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "name of 3 to 63 lowercase letters, digits and hyphens"),
+        Matching(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "name of 3 to 63 lowercase letters, digits and hyphens"),
     )
     region: str = param("Region of the bucket.", _REGION)
     metadata: _StringMap = _metadata()
@@ -223,7 +226,7 @@ class Rackspace(StoreSpec):
     key: str = param("API key.", _ACCESS_KEY, secret=True)  # type: ignore[misc]
     container: str = param(
         "Destination container, enabled for the CDN.",
-        Name(
+        Matching(
             r"(?!\.{1,2}$)[^/\x00-\x1f\x7f]{1,256}",
             "name of 1 to 256 characters without slashes and control characters, and neither '.' nor '..'",
         ),
@@ -243,16 +246,16 @@ class Microsoft(StoreSpec):
     part_bytes: ClassVar[int] = 4 * 2**20
 
     account: str = param(
-        "Storage account.", Name(r"[a-z0-9]{3,24}", "name of 3 to 24 lowercase letters and digits")
+        "Storage account.", Matching(r"[a-z0-9]{3,24}", "name of 3 to 24 lowercase letters and digits")
     )
     key: str = param(  # type: ignore[misc]
         "Storage access key.",
-        Name(r"(?:[A-Za-z0-9+/]{4}){1,64}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "key in Base64"),
+        Matching(r"(?:[A-Za-z0-9+/]{4}){1,64}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "key in Base64"),
         secret=True,
     )
     container: str = param(
         "Destination container.",
-        Name(
+        Matching(
             r"\$root|\$web|[a-z0-9](?:-?[a-z0-9]){2,62}",
             "name of 3 to 63 lowercase letters, digits and single hyphens",
         ),

@@ -22,30 +22,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @attrs.frozen
-class Name:
-    """A name such as that of a bucket or a region. ``words`` describes the pattern for people."""
-
-    pattern: str
-    words: str
-
-    @property
-    def expectation(self) -> str:
-        return self.words
-
-    def parse(self, value: object) -> str:
-        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
-            raise ValueError(value)
-        value.encode()  # a lone surrogate is a ValueError of its own
-        return value
-
-    def unparse(self, value: str) -> str:
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
-
-
-@attrs.frozen
 class ObjectPath:
     """The path of an object in its bucket. Leading slashes are dropped."""
 
