@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -20,9 +20,6 @@ from imgsvc_core.spec.schema import operation_schema
 @declared
 class Sample(Operation):
     """An operation."""
-
-    key: ClassVar[str] = "sample"
-    title: ClassVar[str] = "Sample"
 
     shown: int = param("Known to all.", Integer(0, 9))
     hidden: int | None = param("Known to code.", Integer(0, 9), default=None, internal=True)

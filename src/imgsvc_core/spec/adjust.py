@@ -1,6 +1,6 @@
 """Adjustments of color, sharpness and opacity."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from imgsvc_core.spec.declare import Operation, declared, param, params
 from imgsvc_core.spec.kinds import Integer, Number
@@ -12,9 +12,6 @@ _POSITIVE = Integer(0, 100)
 @declared
 class Adjust(Operation):
     """Adjust color, sharpness and opacity, always in the same order."""
-
-    key: ClassVar[str] = "adjust"
-    title: ClassVar[str] = "Adjust"
 
     temperature: int = param("Warmer light.", _POSITIVE, unit="mired", default=0, neutral=0)
     tint: int = param("Shift from green to magenta.", _POSITIVE, unit="percent", default=0, neutral=0)
@@ -53,9 +50,6 @@ class Adjust(Operation):
 @declared
 class Auto(Operation):
     """Correct the picture by its own statistics."""
-
-    key: ClassVar[str] = "auto"
-    title: ClassVar[str] = "Auto"
 
     enhance: bool = param(
         "Levels, white balance and vibrance from the picture's own histogram.", default=False, neutral=False

@@ -4,6 +4,7 @@ A parameter's type, range, unit, default, neutral value and meaning stand in its
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import (
@@ -263,9 +264,20 @@ class Parameters:
 
 @declared
 class Operation(Parameters):
-    """Base of everything that a request can ask for."""
+    """Base of everything that a request can ask for.
+
+    ``key`` is its name in requests, and ``title`` in messages. By default both are the words of the class's
+    name: ``SharpEdge`` has the key ``sharp_edge`` and the title ``Sharp edge``.
+    """
 
     key: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        words = re.findall("[A-Z][a-z]*", cls.__name__)
+        if "key" not in vars(cls):
+            cls.key = "_".join(words).lower()
+        if "title" not in vars(cls):
+            cls.title = " ".join(words).capitalize()
 
     @property
     def is_neutral(self) -> bool:

@@ -107,9 +107,6 @@ class _Request:
 class Tones(Filter):
     """Replace the levels of each channel by those of a table."""
 
-    key: ClassVar[str] = "tones"
-    title: ClassVar[str] = "Tones"
-
     red: Accepts[bytes, bytes | str] = param("Levels of red.", Table())
     green: Accepts[bytes, bytes | str] = param("Levels of green.", Table())
     blue: Accepts[bytes, bytes | str] = param("Levels of blue.", Table())
@@ -127,9 +124,6 @@ class Grayscale(Filter):
 class RootSaturation(Filter):
     """Move colors away from the gray that is the root of their weighted squares."""
 
-    key: ClassVar[str] = "root_saturation"
-    title: ClassVar[str] = "Root saturation"
-
     factor: float = param("Factor of the distance.", _FACTOR, neutral=1.0)
 
 
@@ -145,9 +139,6 @@ class Equalize(Filter):
 class Noise(Filter):
     """Add gray noise."""
 
-    key: ClassVar[str] = "noise"
-    title: ClassVar[str] = "Noise"
-
     amount: int = param("Range of levels.", Integer(0, 1_000_000_000), neutral=0)
     seed: int = param("What the noise grows from.", Integer(0, 1_000_000_000), default=0)
 
@@ -156,9 +147,6 @@ class Noise(Filter):
 class Convolution(Filter):
     """Replace each pixel by a weighted sum of its neighbors, alpha too."""
 
-    key: ClassVar[str] = "convolution"
-    title: ClassVar[str] = "Convolution"
-
     weights: tuple[float, ...] = param("Weights, row by row.", Weights())
     columns: int = param("Number of columns.", Integer(1, _MOST_WEIGHTS))
 
@@ -166,9 +154,6 @@ class Convolution(Filter):
 @declared
 class WaveletSharpen(Filter):
     """Strengthen detail of about a size, on the scales of a wavelet."""
-
-    key: ClassVar[str] = "wavelet_sharpen"
-    title: ClassVar[str] = "Wavelet sharpen"
 
     amount: float = param("Strength.", _FACTOR, neutral=0.0)
     radius: float = param("Scale that is strengthened most: 0 is the finest, 4 the coarsest.", _FACTOR)
@@ -179,18 +164,12 @@ class WaveletSharpen(Filter):
 class QuarterTurn(Filter):
     """Turn the picture clockwise."""
 
-    key: ClassVar[str] = "quarter_turn"
-    title: ClassVar[str] = "Quarter turn"
-
     angle: int = param("Angle.", Integer(0, 270), unit="degrees", neutral=0)
 
 
 @declared
 class Rescale(Filter):
     """Scale the picture to a size."""
-
-    key: ClassVar[str] = "rescale"
-    title: ClassVar[str] = "Rescale"
 
     width: int = param("Width.", PIXELS, unit="pixels")
     height: int = param("Height.", PIXELS, unit="pixels")
@@ -200,9 +179,6 @@ class Rescale(Filter):
 @declared
 class Ground(Filter):
     """Lay the picture on a ground; what lies beyond its edges is cut off."""
-
-    key: ClassVar[str] = "ground"
-    title: ClassVar[str] = "Ground"
 
     width: int = param("Width of the ground.", PIXELS, unit="pixels")
     height: int = param("Height of the ground.", PIXELS, unit="pixels")
@@ -224,9 +200,6 @@ class Ground(Filter):
 class RoundCorners(Filter):
     """Round the corners by quarters of an ellipse."""
 
-    key: ClassVar[str] = "round_corners"
-    title: ClassVar[str] = "Round corners"
-
     across: int = param("Radius across.", _RADIUS, unit="pixels", neutral=0)
     down: int = param("Radius down.", _RADIUS, unit="pixels", neutral=0)
     background: Accepts[Color | None, Color | str | None] = param(
@@ -243,9 +216,6 @@ Blend = Literal[
 @declared
 class Mark(Filter):
     """Lay a watermark over the picture."""
-
-    key: ClassVar[str] = "mark"
-    title: ClassVar[str] = "Mark"
 
     watermark: Accepts[Watermark, Watermark | dict[str, Any]] = param("The watermark.", _Restored(Watermark))
     request: Accepts[Spec | None, Spec | Mapping[str, Any] | None] = param(
@@ -270,7 +240,6 @@ class NinePatch(Filter):
     Those at its top and left mark what is stretched, those at its bottom and right what the picture fills.
     """
 
-    key: ClassVar[str] = "nine_patch"
     title: ClassVar[str] = "Nine-patch"
 
     id: str = param("Id of the frame, a watermark picture.", Text(200))

@@ -1,6 +1,6 @@
 """Filters, which change the look of the picture."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
@@ -29,9 +29,6 @@ class Filter(Operation):
 class Isolate(Filter):
     """Keep one color and turn all others gray."""
 
-    key: ClassVar[str] = "isolate"
-    title: ClassVar[str] = "Isolate"
-
     color: Accepts[Color, Color | str] = param("The color to keep.", HexColor())
     threshold: float = param(
         "How far a shade may be from the color and still be kept.", Number(0, 1), default=0.2, neutral=1.0
@@ -41,9 +38,6 @@ class Isolate(Filter):
 @declared
 class Monochrome(Filter):
     """Show the picture in shades of one color."""
-
-    key: ClassVar[str] = "monochrome"
-    title: ClassVar[str] = "Monochrome"
 
     value: float = param("Intensity.", _AMOUNT, unit="percent", neutral=0.0)
     color: Accepts[Color, Color | str] = param(
@@ -55,18 +49,12 @@ class Monochrome(Filter):
 class Sepia(Filter):
     """Brown shading, as in old photographs."""
 
-    key: ClassVar[str] = "sepia"
-    title: ClassVar[str] = "Sepia"
-
     value: float = param("Amount of brown shading.", _AMOUNT, unit="percent", neutral=0.0)
 
 
 @declared
 class Duotone(Filter):
     """Map two colors onto the lights and darks of the gray picture."""
-
-    key: ClassVar[str] = "duotone"
-    title: ClassVar[str] = "Duotone"
 
     light: Accepts[Color, Color | str] = param("Color that white becomes.", HexColor(alpha=False))
     dark: Accepts[Color, Color | str] = param("Color that black becomes.", HexColor(alpha=False))
@@ -75,9 +63,6 @@ class Duotone(Filter):
 @declared
 class Blur(Filter):
     """Blur the picture evenly, along a direction, or away from the center."""
-
-    key: ClassVar[str] = "blur"
-    title: ClassVar[str] = "Blur"
 
     mode: Literal["gaussian", "motion", "zoom"] = param("Kind of blur.")
     value: float = param("Amount of blur, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0)
@@ -93,18 +78,12 @@ class Blur(Filter):
 class Pixellate(Filter):
     """Show the picture in coarse square cells."""
 
-    key: ClassVar[str] = "pixellate"
-    title: ClassVar[str] = "Pixellate"
-
     value: float = param("Size of the cells, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0)
 
 
 @declared
 class Vignette(Filter):
     """Darken the picture toward its corners."""
-
-    key: ClassVar[str] = "vignette"
-    title: ClassVar[str] = "Vignette"
 
     value: float = param("Intensity of darkening.", _AMOUNT, unit="percent", neutral=0.0)
     radius: float = param(
@@ -115,9 +94,6 @@ class Vignette(Filter):
 @declared
 class Halftone(Filter):
     """Print the picture in dots."""
-
-    key: ClassVar[str] = "halftone"
-    title: ClassVar[str] = "Halftone"
 
     value: float = param(
         "Size and spacing of the dots, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0

@@ -16,8 +16,6 @@ _BACKGROUND = "transparent by default, white if the output has no alpha."
 class Mask(Operation):
     """Cut the picture to a shape."""
 
-    key: ClassVar[str] = "mask"
-    title: ClassVar[str] = "Mask"
     rules: ClassVar[tuple[Rule, ...]] = (
         RequiredWhen("shape", ("rounded",), ("radius",)),
         NotWhen("shape", ("ellipse",), ("radius",)),
@@ -44,8 +42,6 @@ class Canvas(Operation):
     With all parameters, it is extended to the width and height first, and then to the ratio.
     """
 
-    key: ClassVar[str] = "canvas"
-    title: ClassVar[str] = "Canvas"
     rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("width", "height", "ratio")),)
 
     width: int | None = param("Least width.", PIXELS, unit="pixels", default=None)
@@ -64,9 +60,6 @@ class Canvas(Operation):
 @declared
 class Padding(Operation):
     """Add space around the picture."""
-
-    key: ClassVar[str] = "padding"
-    title: ClassVar[str] = "Padding"
 
     size: int = param(
         "Space on every side that has no value of its own.", _WIDTH, unit="pixels", default=0, neutral=0
@@ -96,9 +89,6 @@ class Padding(Operation):
 @declared
 class Border(Operation):
     """Draw a line around the picture, which grows by its width on every side."""
-
-    key: ClassVar[str] = "border"
-    title: ClassVar[str] = "Border"
 
     size: int = param("Width of the line.", _WIDTH, unit="pixels", neutral=0)
     color: Accepts[Color, Color | str] = param("Color of the line.", HexColor(), default=Color(0, 0, 0))

@@ -68,9 +68,6 @@ def offset(start: str, side: str, way: str) -> Any:
 class Orient(Operation):
     """Turn the picture upright by its EXIF orientation, and convert it to sRGB."""
 
-    key: ClassVar[str] = "orient"
-    title: ClassVar[str] = "Orient"
-
     stored: bool = param(
         "Leave the picture as it is stored, whatever its orientation.", default=False, neutral=False
     )
@@ -92,9 +89,6 @@ class Trim(Operation):
 
     Of an animation, the border of all frames together is cut. A picture of one color stays as it is.
     """
-
-    key: ClassVar[str] = "trim"
-    title: ClassVar[str] = "Trim"
 
     threshold: float = param(
         "How far the border may differ from its color in each channel: 10 suits most PNGs, 30 JPEGs.",
@@ -134,9 +128,6 @@ class Trim(Operation):
 class Flip(Operation):
     """Mirror the picture."""
 
-    key: ClassVar[str] = "flip"
-    title: ClassVar[str] = "Flip"
-
     horizontal: bool = param("Exchange left and right.", default=False, neutral=False)
     vertical: bool = param("Exchange top and bottom.", default=False, neutral=False)
 
@@ -147,9 +138,6 @@ class Rotate(Operation):
 
     Multiples of 90 degrees move pixels without changing them.
     """
-
-    key: ClassVar[str] = "rotate"
-    title: ClassVar[str] = "Rotate"
 
     angle: float = param("Clockwise angle.", Number(-360, 360), unit="degrees", neutral=0.0)
     background: Accepts[Color | None, Color | str | None] = param(
@@ -163,8 +151,6 @@ class Rotate(Operation):
 class Crop(Operation):
     """Keep a part of the picture; a part that reaches over an edge ends at that edge."""
 
-    key: ClassVar[str] = "crop"
-    title: ClassVar[str] = "Crop"
     rules: ClassVar[tuple[Rule, ...]] = (
         RequiredWhen("mode", ("rect", "smart"), ("width", "height"), default=True),
         RequiredWhen("mode", ("ratio",), ("ratio",)),
@@ -224,8 +210,6 @@ class Crop(Operation):
 class Resize(Operation):
     """Bring the picture to a size in pixels."""
 
-    key: ClassVar[str] = "resize"
-    title: ClassVar[str] = "Resize"
     rules: ClassVar[tuple[Rule, ...]] = (
         AtLeastOne(("width", "height", "min_width", "min_height")),
         RequiredWhen("mode", ("fit", "fill", "stretch"), ("width", "height")),
@@ -301,9 +285,6 @@ class Resize(Operation):
 @declared
 class Scale(Operation):
     """Multiply the size of the picture by a factor."""
-
-    key: ClassVar[str] = "scale"
-    title: ClassVar[str] = "Scale"
 
     size: float = param(
         "Factor of the width, and of the height if no ratio is given.", Number(0.01, 10), neutral=1.0

@@ -4,7 +4,7 @@ A request with them is written by `unparse` as any other, and read back by `rest
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
@@ -25,9 +25,6 @@ _CURVE = Number(0, 1_000_000)
 class GaussianBlur(Filter):
     """Blur the picture by a Gaussian."""
 
-    key: ClassVar[str] = "gaussian_blur"
-    title: ClassVar[str] = "Gaussian blur"
-
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
     straight: bool = param(
         "Whether colors are blurred as they are, also where they are transparent.", default=False
@@ -37,9 +34,6 @@ class GaussianBlur(Filter):
 @declared
 class AreaBlur(Filter):
     """Blur a rectangle of the picture by a Gaussian, together with what lies around it."""
-
-    key: ClassVar[str] = "area_blur"
-    title: ClassVar[str] = "Area blur"
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
     x: int = param("Left edge of the rectangle.", OFFSET, unit="pixels")
@@ -51,9 +45,6 @@ class AreaBlur(Filter):
 @declared
 class LightnessSharpen(Filter):
     """Sharpen the lightness of the picture, flat areas less than edges."""
-
-    key: ClassVar[str] = "lightness_sharpen"
-    title: ClassVar[str] = "Lightness sharpen"
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
     flat: float = param("Slope for differences up to the bend.", _CURVE, default=0.0)
@@ -67,18 +58,12 @@ class LightnessSharpen(Filter):
 class Mosaic(Filter):
     """Show the picture in square cells from the top left corner; the last ones mirror what they lack."""
 
-    key: ClassVar[str] = "mosaic"
-    title: ClassVar[str] = "Mosaic"
-
     cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
 
 
 @declared
 class ColorMatrix(Filter):
     """Replace each channel by a weighted sum of red, green and blue, and an offset, of which 1 is white."""
-
-    key: ClassVar[str] = "color_matrix"
-    title: ClassVar[str] = "Color matrix"
 
     red: tuple[float, ...] = param("Weights for red.", Weights(4))
     green: tuple[float, ...] = param("Weights for green.", Weights(4))
@@ -88,9 +73,6 @@ class ColorMatrix(Filter):
 @declared
 class ColorOverlay(Filter):
     """Lay a color over the picture: evenly, or as a gradient that begins transparent."""
-
-    key: ClassVar[str] = "color_overlay"
-    title: ClassVar[str] = "Color overlay"
 
     color: Accepts[Color, Color | str] = param("Its color.", HexColor(alpha=False))
     opacity: float = param("Its opacity, at the end of a gradient.", Number(0, 1), neutral=0.0)

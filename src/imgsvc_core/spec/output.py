@@ -35,8 +35,6 @@ class Output(Operation):
     what it does not support is ignored.
     """
 
-    key: ClassVar[str] = "output"
-    title: ClassVar[str] = "Output"
     rules: ClassVar[tuple[Rule, ...]] = (
         NotWhen("format", _without("quality"), ("quality",)),
         NotWhen("format", _without("interlaces"), ("encoding",)),

@@ -15,9 +15,6 @@ _SHARE = Integer(0, 100)
 class Median(Filter):
     """Replace each pixel by the median of a square around it."""
 
-    key: ClassVar[str] = "median"
-    title: ClassVar[str] = "Median"
-
     size: int = param("Side of the square.", Integer(1, 1000), unit="pixels", neutral=1)
 
 
@@ -26,7 +23,6 @@ class Threshold(Filter):
     """Make pixels white from a level on, and black below it."""
 
     key: ClassVar[str] = "black_and_white"
-    title: ClassVar[str] = "Threshold"
 
     level: int = param("The level.", Integer(0, 255), neutral=0)
     gray: bool = param("Whether the picture is made gray first.", default=True)
@@ -36,9 +32,6 @@ class Threshold(Filter):
 class Morphology(Filter):
     """Grow the light or the dark parts of the picture."""
 
-    key: ClassVar[str] = "morphology"
-    title: ClassVar[str] = "Morphology"
-
     mode: Literal["dilate", "erode"] = param("Whether light or dark parts grow.")
     width: int = param("How far they grow.", Integer(0, 100), unit="pixels", neutral=0)
 
@@ -46,9 +39,6 @@ class Morphology(Filter):
 @declared
 class Modulate(Filter):
     """Change lightness, chroma and hue of colors in LCh of CIELAB."""
-
-    key: ClassVar[str] = "modulate"
-    title: ClassVar[str] = "Modulate"
 
     brightness: float = param("Factor of the lightness.", _FACTOR, default=1.0)
     saturation: float = param("Factor of the chroma.", _FACTOR, default=1.0)
@@ -66,7 +56,6 @@ class Stretch(Filter):
     """Stretch the lightness of CIELAB over its whole range."""
 
     key: ClassVar[str] = "lightness_stretch"
-    title: ClassVar[str] = "Stretch"
 
     lower: int = param("Share of the pixels that become black.", _SHARE, unit="percent", default=1)
     upper: int = param("Share of the pixels that stay below white.", _SHARE, unit="percent", default=99)
@@ -75,9 +64,6 @@ class Stretch(Filter):
 @declared
 class LocalEqualize(Filter):
     """Equalize each pixel within a window around it."""
-
-    key: ClassVar[str] = "local_equalize"
-    title: ClassVar[str] = "Local equalize"
 
     width: int = param("Width of the window.", Integer(1, 100), unit="pixels")
     height: int = param("Height of the window.", Integer(1, 100), unit="pixels")
@@ -88,18 +74,12 @@ class LocalEqualize(Filter):
 class ChromaTint(Filter):
     """Give the gray picture the hue of a color, most of it to medium tones."""
 
-    key: ClassVar[str] = "chroma_tint"
-    title: ClassVar[str] = "Chroma tint"
-
     color: Accepts[Color, Color | str] = param("The color.", HexColor(alpha=False))
 
 
 @declared
 class Negate(Filter):
     """Replace all levels by their opposites."""
-
-    key: ClassVar[str] = "negate"
-    title: ClassVar[str] = "Negate"
 
     alpha: bool = param("Whether alpha is replaced, too.", default=False)
 

@@ -18,8 +18,6 @@ class Watermark(Operation):
     ``fit`` is set. ``width`` and ``height`` apply after ``scale``.
     """
 
-    key: ClassVar[str] = "watermark"
-    title: ClassVar[str] = "Watermark"
     rules: ClassVar[tuple[Rule, ...]] = (
         NotTogether(("gravity",), ("x", "y")),
         Needs("padding", "gravity"),
