@@ -9,26 +9,17 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, split_alpha
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
-from imgsvc_core.spec.vips_filters import (
-    ChromaTint,
-    LocalEqualize,
-    Median,
-    Modulate,
-    Morphology,
-    Negate,
-    Stretch,
-    Threshold,
-)
+from imgsvc_core.spec import vips_filters as vips_specs
 
 _WHITE = 255
 
 
-def median(image: pyvips.Image, filter: Median) -> pyvips.Image:
+def median(image: pyvips.Image, filter: vips_specs.Median) -> pyvips.Image:
     """Replace each pixel by the median of a square around it."""
     return on_premultiplied(in_bytes(image), lambda bands: bands.median(filter.size))
 
 
-def threshold(image: pyvips.Image, filter: Threshold) -> pyvips.Image:
+def threshold(image: pyvips.Image, filter: vips_specs.Threshold) -> pyvips.Image:
     """Make pixels white from a level on, and black below it."""
 
     def compared(color: pyvips.Image) -> pyvips.Image:
@@ -38,7 +29,7 @@ def threshold(image: pyvips.Image, filter: Threshold) -> pyvips.Image:
     return _on_color(image, compared)
 
 
-def morphology(image: pyvips.Image, filter: Morphology) -> pyvips.Image:
+def morphology(image: pyvips.Image, filter: vips_specs.Morphology) -> pyvips.Image:
     """Join each pixel with a square around it as libvips does, bit by bit."""
     side = 2 * filter.width + 1
     mask = pyvips.Image.new_from_array([[0] * side] * side)
@@ -46,13 +37,13 @@ def morphology(image: pyvips.Image, filter: Morphology) -> pyvips.Image:
     return image.morph(mask, filter.mode).invert().copy(interpretation=image.interpretation)
 
 
-def modulate(image: pyvips.Image, filter: Modulate) -> pyvips.Image:
+def modulate(image: pyvips.Image, filter: vips_specs.Modulate) -> pyvips.Image:
     """Change lightness, chroma and hue of colors in LCh."""
     factors, addends = [filter.brightness, filter.saturation, 1], [filter.lightness, 0, filter.hue]
     return _on_color(image, lambda color: color.colourspace("lch").linear(factors, addends))
 
 
-def stretch(image: pyvips.Image, filter: Stretch) -> pyvips.Image:
+def stretch(image: pyvips.Image, filter: vips_specs.Stretch) -> pyvips.Image:
     """Stretch the lightness between two percentiles over its whole range."""
 
     def stretched(color: pyvips.Image) -> pyvips.Image:
@@ -68,13 +59,13 @@ def stretch(image: pyvips.Image, filter: Stretch) -> pyvips.Image:
     return _on_color(image, stretched)
 
 
-def local_equalize(image: pyvips.Image, filter: LocalEqualize) -> pyvips.Image:
+def local_equalize(image: pyvips.Image, filter: vips_specs.LocalEqualize) -> pyvips.Image:
     """Equalize each pixel within a window around it."""
     sides = min(filter.width, image.width), min(filter.height, image.height)
     return _on_color(image, lambda color: color.hist_local(*sides, max_slope=filter.slope))
 
 
-def chroma_tint(image: pyvips.Image, filter: ChromaTint) -> pyvips.Image:
+def chroma_tint(image: pyvips.Image, filter: vips_specs.ChromaTint) -> pyvips.Image:
     """Map lightness to colors with the hue of one color, strongest in the middle."""
     one = (pyvips.Image.black(1, 1) + list(filter.color.rgb)).cast("uchar").copy(interpretation="srgb")
     hue = one.colourspace("lab").getpoint(0, 0)[1:]
@@ -84,7 +75,7 @@ def chroma_tint(image: pyvips.Image, filter: ChromaTint) -> pyvips.Image:
     return _on_color(image, lambda color: color.colourspace("b-w").maplut(table))
 
 
-def negate(image: pyvips.Image, filter: Negate) -> pyvips.Image:
+def negate(image: pyvips.Image, filter: vips_specs.Negate) -> pyvips.Image:
     """Replace all levels by their opposites."""
     return in_bytes(image).invert() if filter.alpha else _on_color(image, lambda color: color.invert())
 

@@ -31,6 +31,7 @@ from imgsvc_core.pixels.spatial.vignette import vignette
 from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan import steps
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, Vignette
+from imgsvc_core.spec import vips_filters as vips_specs
 from imgsvc_core.spec.effects import Convolution, Equalize, Noise, RootSaturation, WaveletSharpen
 from imgsvc_core.spec.internal import (
     AreaBlur,
@@ -39,17 +40,6 @@ from imgsvc_core.spec.internal import (
     GaussianBlur,
     LightnessSharpen,
     Mosaic,
-)
-from imgsvc_core.spec.vips_filters import (
-    ChromaTint,
-    LocalEqualize,
-    Median,
-    Modulate,
-    Morphology,
-    Negate,
-    Stretch,
-    Threshold,
-    WithoutWhite,
 )
 
 Operation = Callable[[pyvips.Image, Any], pyvips.Image]
@@ -82,15 +72,15 @@ FILTERS: Mapping[type[Filter], Operation] = {
     Convolution: effects.convolution,
     WaveletSharpen: effects.wavelet_sharpen,
     Mosaic: lambda image, filter: mosaic(image, filter.cell),
-    Median: vips_filters.median,
-    Threshold: vips_filters.threshold,
-    Morphology: vips_filters.morphology,
-    Modulate: vips_filters.modulate,
-    Stretch: vips_filters.stretch,
-    LocalEqualize: vips_filters.local_equalize,
-    ChromaTint: vips_filters.chroma_tint,
-    Negate: vips_filters.negate,
-    WithoutWhite: lambda image, _: vips_filters.without_white(image),
+    vips_specs.Median: vips_filters.median,
+    vips_specs.Threshold: vips_filters.threshold,
+    vips_specs.Morphology: vips_filters.morphology,
+    vips_specs.Modulate: vips_filters.modulate,
+    vips_specs.Stretch: vips_filters.stretch,
+    vips_specs.LocalEqualize: vips_filters.local_equalize,
+    vips_specs.ChromaTint: vips_filters.chroma_tint,
+    vips_specs.Negate: vips_filters.negate,
+    vips_specs.WithoutWhite: lambda image, _: vips_filters.without_white(image),
 }
 """How each filter that is no pointwise color operation works on a picture."""
 

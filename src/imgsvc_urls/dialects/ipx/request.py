@@ -10,20 +10,10 @@ from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, Filter, Spec, Trim
+from imgsvc_core.spec import vips_filters as vips_specs
 from imgsvc_core.spec.effects import Convolution, Ground, Tones
 from imgsvc_core.spec.geometry import Gravity
 from imgsvc_core.spec.internal import LightnessSharpen
-from imgsvc_core.spec.vips_filters import (
-    ChromaTint,
-    LocalEqualize,
-    Median,
-    Modulate,
-    Morphology,
-    Negate,
-    Stretch,
-    Threshold,
-    WithoutWhite,
-)
 from imgsvc_urls.dialects.building import built, libvips_blur, window_of
 from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier
 from imgsvc_urls.dialects.ipx.sharp import BLACK, Layout, called, layout
@@ -141,14 +131,16 @@ def _filters(asked: Mapping[str, tuple[Any, ...]], size: Size) -> tuple[Filter, 
     """Return the filters in the order of sharp."""
     filters: list[Filter] = []
     if "grayscale" in asked:
-        filters.append(Modulate(saturation=0))
+        filters.append(vips_specs.Modulate(saturation=0))
     if "median" in asked:
-        filters.append(Median(size=_first(asked["median"], 3)))
+        filters.append(vips_specs.Median(size=_first(asked["median"], 3)))
     if "threshold" in asked:
         level, gray = asked["threshold"]
-        filters.append(Threshold(level=128 if level is None else level, gray=gray is not False))
+        filters.append(vips_specs.Threshold(level=128 if level is None else level, gray=gray is not False))
     filters.extend(
-        Morphology(mode=mode, width=_first(asked[mode], 1)) for mode in _MORPHOLOGIES if mode in asked
+        vips_specs.Morphology(mode=mode, width=_first(asked[mode], 1))
+        for mode in _MORPHOLOGIES
+        if mode in asked
     )
     if "blur" in asked:
         sigma = asked["blur"][0]
@@ -156,7 +148,7 @@ def _filters(asked: Mapping[str, tuple[Any, ...]], size: Size) -> tuple[Filter, 
     if not _OF_LCH.isdisjoint(asked):
         filters.append(_modulate(asked))
     if "unflatten" in asked:
-        filters.append(WithoutWhite())
+        filters.append(vips_specs.WithoutWhite())
     if "sharpen" in asked:
         filters.append(_sharpen(*asked["sharpen"]))
     if "opacity" in asked and asked.get("background", (None,))[0]:
@@ -164,30 +156,30 @@ def _filters(asked: Mapping[str, tuple[Any, ...]], size: Size) -> tuple[Filter, 
     filters += _tones(asked)
     if "normalize" in asked:
         lower, upper = _or(asked["normalize"][0], 1), _or(asked["normalize"][1], 99)
-        filters.append(Stretch(lower=int(lower), upper=int(upper)))
+        filters.append(vips_specs.Stretch(lower=int(lower), upper=int(upper)))
     if "clahe" in asked:
         width, height, slope = asked["clahe"]
         if width > size.width or (height or width) > size.height:
             raise impossible("clahe", f"its window is larger than the picture of {size.width}x{size.height}")
-        filters.append(LocalEqualize(width=width, height=height or width, slope=_or(slope, 3)))
+        filters.append(vips_specs.LocalEqualize(width=width, height=height or width, slope=_or(slope, 3)))
     if "tint" in asked and asked["tint"][0]:
-        filters.append(ChromaTint(color=asked["tint"][0]))
+        filters.append(vips_specs.ChromaTint(color=asked["tint"][0]))
     if "negate" in asked:
-        filters.append(Negate(alpha=asked["negate"][0] is not False))
+        filters.append(vips_specs.Negate(alpha=asked["negate"][0] is not False))
     return tuple(filters)
 
 
 _OF_LCH = {"modulate", "brightness", "saturation", "hue", "lightness"}
 
 
-def _modulate(asked: Mapping[str, tuple[Any, ...]]) -> Modulate:
+def _modulate(asked: Mapping[str, tuple[Any, ...]]) -> vips_specs.Modulate:
     """Return the changes of all modifiers in LCh; each of them replaces those before it in the alphabet."""
     names = ("brightness", "saturation", "hue", "lightness")
     values = {name: asked[name][0] for name in ("brightness", "hue", "lightness") if name in asked}
     together = zip(names, asked.get("modulate", ()), strict=False)
     values |= {name: value for name, value in together if value is not None}
     values |= {"saturation": asked["saturation"][0]} if "saturation" in asked else {}
-    return Modulate(**values)
+    return vips_specs.Modulate(**values)
 
 
 def _sharpen(
