@@ -17,16 +17,19 @@ export function usePolled<T>(ask: () => Promise<T>, active: boolean): Polled<T> 
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<ServiceError | null>(null);
   const newest = useRef(0);
+  const answered = useRef(0);
   const reload = useCallback(() => {
     const number = ++newest.current;
     ask().then(
       (found) => {
         if (number !== newest.current) return;
+        answered.current = number;
         setValue(found);
         setError(null);
       },
       (reason: unknown) => {
         if (number !== newest.current) return;
+        answered.current = number;
         setError(reason instanceof ServiceError ? reason : new ServiceError(0, String(reason)));
       },
     );
@@ -35,7 +38,8 @@ export function usePolled<T>(ask: () => Promise<T>, active: boolean): Polled<T> 
     if (!active) return;
     reload();
     const timer = setInterval(() => {
-      if (!document.hidden) reload();
+      const waits = answered.current !== newest.current; // asking again would discard its answer
+      if (!document.hidden && !waits) reload();
     }, POLL_MS);
     return () => clearInterval(timer);
   }, [active, reload]);
