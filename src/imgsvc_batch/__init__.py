@@ -7,11 +7,11 @@
     summary = imgsvc_batch.run("photos/", "small/", {"thumb": {"resize": {"width": 200}}})
     print(summary.done, summary.failed)
 
-The way of a batch through the modules: `arguments` checks what is asked, `inputs` finds the pictures and
-`listing` does so ahead of the work, `selection` leaves what the `manifest` knows as done. `runner` hands the
-rest to one of the `executors` or to a `cluster`, whose workers do the `work` and write `results`. `placing`
-decides which results may have their names, and moves them there. `preview` is the dry run, `report` shows the
-outcome.
+The way of a batch through the modules: `arguments` checks the request. `inputs` finds the pictures, and
+`listing` runs it ahead of the work. `selection` skips the inputs that the `manifest` records as done.
+`runner` hands the others to one of the `executors` or to a `cluster`, whose workers do the `work` and write
+`results`. `placing` decides which results may have their names, and moves them there. `preview` is the dry
+run, and `report` shows the outcome.
 """
 
 from imgsvc_batch.arguments import Batch, BatchOptions, default_manifest

@@ -1,4 +1,4 @@
-"""What a batch is asked to do, checked before it begins."""
+"""The arguments of a batch, checked before it begins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
 
 
 def default_manifest(target: str | Path) -> Path:
-    """Return where the manifest of a target is by default: in the target; for a URL in the current folder."""
+    """Return the default manifest of a target: in the target itself, or for a URL in the current folder."""
     place = absolute(target)
     if is_url(place):
         return Path(f"{_MANIFEST}-{hashlib.sha256(place.rstrip('/').encode()).hexdigest()[:8]}.sqlite")
@@ -114,7 +114,7 @@ def _check_watermarks(_: object, __: object, value: Any) -> None:
 
 
 class BatchOptions(TypedDict, total=False):
-    """What may be said of a batch beyond its pictures, target and specs; see `Batch`."""
+    """The optional arguments of a batch; see `Batch`."""
 
     template: str | Template | None
     manifest: str | Path | None
@@ -128,7 +128,7 @@ class BatchOptions(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class Batch:
-    """What a batch is asked to do. `SpecError` if an argument is wrong.
+    """A batch and its arguments. Raise `SpecError` if an argument is wrong.
 
     Attributes:
         source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
@@ -174,7 +174,7 @@ class Batch:
 
     @property
     def in_memory(self) -> bool:
-        """True if only this process can reach the source or the target."""
+        """Return True if only this process can reach the source or the target."""
         return is_in_memory(self.source) or is_in_memory(self.target)
 
     @property
@@ -213,7 +213,9 @@ class Batch:
         )
 
     def fingerprint(self, job: Job) -> str:
-        """Return a digest of what is done to each input: the specs, watermarks, names and target."""
+        """Return a digest of the specs, watermarks, names and target: all that decides what is done to each
+        input.
+        """
         parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
         # A folder that was moved together with its manifest is the same target.

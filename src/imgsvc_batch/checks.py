@@ -1,4 +1,4 @@
-"""Refuse what cannot work before anything is written. A dry run refuses the same."""
+"""Refuse batches that cannot work, before anything is written. A dry run makes the same checks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from imgsvc_core.errors import os_reason
 from imgsvc_core.targets.io import is_url, missing_package, open_filesystem
 
 Mode = Literal["all", "resume", "retry"]
-"""Process what is new, has changed or failed; only what was not tried yet; only what failed."""
+"""The inputs that a run processes: ``all`` that are new, changed or failed; with ``resume`` only those not
+tried yet, with ``retry`` only those that failed.
+"""
 
 
 def mode_of(*, resume: bool, retry: bool) -> Mode:
-    """Return the mode of a run. `SpecError` for both at once."""
+    """Return the mode of a run. Raise `SpecError` if both are asked for."""
     if resume and retry:
         message = "Batch 'retry' parameter must be given without 'resume', got both: do one after the other"
         raise SpecError([Problem("retry", message)])
@@ -31,9 +33,9 @@ def mode_of(*, resume: bool, retry: bool) -> Mode:
 
 
 def prepare(batch: Batch) -> tuple[Job, str, Iterator[Input]]:
-    """Return the job, its fingerprint and the inputs, of which the first is found.
+    """Return the job, its fingerprint and the inputs, after finding the first input.
 
-    Raises what `run` raises before it opens the manifest.
+    Raise the errors that `run` raises before it opens the manifest.
     """
     job = batch.read_job()
     inputs = _peek(find(batch.source, target=batch.target))
@@ -43,7 +45,7 @@ def prepare(batch: Batch) -> tuple[Job, str, Iterator[Input]]:
 
 
 def check_same_batch(manifest: Manifest, batch: Batch, fingerprint: str, mode: Mode) -> None:
-    """Raise `SpecError` if there is another batch to resume or to retry, as after a change of the specs."""
+    """Raise `SpecError` if the batch to resume or retry is another one, for example with other specs."""
     if mode != "all" and not manifest.has_run(batch.source, fingerprint):
         message = (
             "The source, specs, watermarks, names or target have changed since the last run of manifest "
@@ -53,13 +55,13 @@ def check_same_batch(manifest: Manifest, batch: Batch, fingerprint: str, mode: M
 
 
 def _peek(inputs: Iterator[Input]) -> Iterator[Input]:
-    """Find the first input, so that a source which cannot be listed is refused before anything is made."""
+    """Find the first input, to refuse a source that cannot be listed before anything is made."""
     first = next(inputs, None)
     return inputs if first is None else itertools.chain((first,), inputs)
 
 
 def check_target(target: str) -> None:
-    """Raise `TargetError` if the target cannot be made, `MissingDependency` if that needs a package."""
+    """Raise `TargetError` if the target cannot be made, and `MissingDependency` if its package is missing."""
     try:
         if is_url(target):
             open_filesystem(target)
@@ -82,7 +84,7 @@ def check_manifest(path: Path) -> None:
 
 
 def _write_into(folder: Path) -> None:
-    """Write a file without a name into a folder, or into the folder that it would be made in."""
+    """Write an unnamed file into a folder. If the folder does not exist, write into its nearest parent."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     with tempfile.TemporaryFile(dir=there) as file:
         file.write(b"1")

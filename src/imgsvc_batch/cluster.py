@@ -1,4 +1,4 @@
-"""Work on a Dask cluster, whose workers share nothing with this machine but the source and the target."""
+"""Work on a Dask cluster. Its workers share only the source and the target with this machine."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ _TICK_SECONDS = 5.0
 _SCHEDULER_LOST = "its scheduler is gone"
 
 WITHOUT_WORKERS_SECONDS = 300.0
-"""How long a batch waits for workers when all of them are gone."""
+"""Seconds that a batch waits for a new worker after losing the last one."""
 
 
 class ClusterExecutor:
     """Dask workers, each of which processes pictures in a process of its own.
 
-    A picture that crashes or hangs costs that process and no worker. Tasks of a lost worker are given to
-    another one by Dask.
+    A picture that crashes or hangs costs that process, and the worker goes on. Dask gives the tasks of a
+    lost worker to another one.
 
     Raises:
         MissingDependency: Dask is not installed.
         SourceUnreachable: no scheduler answers.
-        UnsupportedOperation: there is no worker, or one has another version or other formats.
+        UnsupportedOperation: the cluster has no workers, or one of them has another version or other
+            formats.
     """
 
     max_queued_tasks = 200
@@ -47,7 +48,7 @@ class ClusterExecutor:
         self._client = _connect(address)
         try:
             _check_workers(self._client)
-            self.parallel = 2 * sum(self._client.nthreads().values())  # one waits while one runs
+            self.parallel = 2 * sum(self._client.nthreads().values())  # one task waits while another runs
         except BaseException:
             self._client.close()
             raise
@@ -73,7 +74,7 @@ class ClusterExecutor:
             self._client.close(timeout=1)
 
     def _watch_workers(self) -> None:
-        """Fail all tasks if there was no worker for a long time."""
+        """Fail all tasks if the cluster had no worker for a long time."""
         since = time.monotonic()
         while not self._closed.wait(_TICK_SECONDS):
             with contextlib.suppress(Exception):  # a lost scheduler is reported by each task
@@ -86,7 +87,7 @@ class ClusterExecutor:
 
 
 def _connect(address: str) -> Any:
-    """Connect to a scheduler. Dask's client would wait forever for a peer that accepts and says nothing."""
+    """Connect to a scheduler. Dask's client would wait forever for a peer that accepts and sends nothing."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -115,7 +116,9 @@ def _connect(address: str) -> Any:
 
 
 def facts() -> Mapping[str, str]:
-    """Return what has to be the same on every worker: the version, and the formats to read and to write."""
+    """Return the facts that must be the same on every worker: the version, and the formats it reads and
+    writes.
+    """
     import imgsvc_core
     from imgsvc_core.formats import availability
 
@@ -151,7 +154,7 @@ def _check_workers(client: Any) -> None:
 
 
 def _run_on_worker(job: Job, tasks: tuple[Task, ...], expected: Mapping[str, str]) -> list[TaskResult]:
-    """Process inputs on a worker, which may have joined after the others were checked."""
+    """Process inputs on a worker. Check it first: it may have joined after the others were checked."""
     from distributed import get_worker
 
     found = _difference(expected, facts())
@@ -167,7 +170,7 @@ _starting = threading.Lock()
 
 
 def _pool_of(worker: str, processes: int, limits: Limits) -> WorkerPool:
-    """Return the processes of a worker, which are kept for later batches and end with the worker."""
+    """Return the processes of a worker. They stay for later batches, and end with the worker."""
     key = worker, limits.memory_bytes
     with _starting:
         if key not in _pools:
@@ -178,7 +181,7 @@ def _pool_of(worker: str, processes: int, limits: Limits) -> WorkerPool:
 
 
 async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) -> None:
-    """Pass on an answer on the client's loop: Dask's callbacks share a thread that closing blocks."""
+    """Pass on an answer on the client's loop. Dask's own callbacks share a thread, which closing blocks."""
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
 
@@ -191,7 +194,7 @@ async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) 
         _fail(answer, _died() if alive else ConnectionError(_SCHEDULER_LOST))
     except CommClosedError:
         _fail(answer, ConnectionError(_SCHEDULER_LOST))
-    except OSError as error:  # of the connection: those of pictures come as events
+    except OSError as error:  # errors of the connection: errors of pictures come as events
         _fail(answer, ConnectionError(reason_of(error)))
     except Exception as error:  # what the task raised
         _fail(answer, error)
@@ -201,7 +204,7 @@ async def _pass_on(running: Any, answer: Future[list[TaskResult]], client: Any) 
 
 
 def _fail(answer: Future[list[TaskResult]], error: Exception) -> None:
-    with contextlib.suppress(InvalidStateError):  # it was given up, and answered after all
+    with contextlib.suppress(InvalidStateError):  # the task was given up, but its answer came
         answer.set_exception(error)
 
 

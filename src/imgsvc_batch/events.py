@@ -1,4 +1,4 @@
-"""What a batch reports while it runs and when it ends."""
+"""The reports of a batch, while it runs and when it ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Event:
     seconds: float = 0.0
 
     def failed(self, error: Exception) -> Event:
-        """Return this event as a failure. A batch goes on, whatever a codec or a store raises."""
+        """Return this event as a failure. A batch continues after any exception of a codec or store."""
         if isinstance(error, ImgsvcError):
             slug, message = error.slug, error.message
         elif isinstance(error, MemoryError):
@@ -58,8 +58,8 @@ class Event:
 class Progress:
     """The state of a running batch. ``total`` is final once the source is ``listed``.
 
-    ``skipped`` inputs are left as they are: unchanged, or not to be tried again. ``failed_before`` of them
-    failed in an earlier run.
+    ``skipped`` inputs are not processed: they are unchanged, or not to be tried again. ``failed_before`` is
+    the number of skipped inputs that failed in an earlier run.
     """
 
     total: int
@@ -74,23 +74,23 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Inputs per second."""
+        """Return the inputs per second."""
         return (self.done + self.failed) / self.seconds if self.seconds else 0.0
 
     @property
     def remaining_seconds(self) -> float | None:
-        """The estimated time to the end; None until the source is listed."""
+        """Return the estimated time to the end, or None until the source is listed."""
         left = self.total - self.done - self.failed - self.skipped
         return left / self.rate if self.listed and self.rate else None
 
 
 @attrs.frozen(kw_only=True)
 class Summary(Progress):
-    """How a batch ended: complete, or ``interrupted`` before its end."""
+    """The outcome of a batch. ``interrupted`` is True if it stopped before its end."""
 
     interrupted: bool = False
 
     @property
     def has_failures(self) -> bool:
-        """True if inputs failed, in this run or in the one that it resumed."""
+        """Return True if inputs failed in this run, or in the run that it resumed."""
         return self.failed + self.failed_before > 0

@@ -1,4 +1,4 @@
-"""Who does the work: processes of this machine, or threads for places that only this process can reach."""
+"""Executors: processes of this machine, or threads for places that only this process can reach."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from imgsvc_core._runtime.logs import silence
 from imgsvc_core._runtime.machine import machine
 from imgsvc_core._runtime.workers import WorkerPool
 
-_OWN_BYTES = 2**29  # of data that a process holds for itself, with all packages that it may load
+_OWN_BYTES = 2**29  # bytes of a process's own data, with all packages that it may load
 
-_TASKS_AHEAD = 4  # for each worker, so that none waits while results are settled
+_TASKS_AHEAD = 4  # tasks for each worker, so that no worker waits while results are settled
 
-_TASKS_PER_WORKER = 500  # after which a process is replaced, against slow leaks
+_TASKS_PER_WORKER = 500  # tasks after which a process is replaced, against slow leaks
 
 
 class Executor(Protocol):
@@ -25,7 +25,8 @@ class Executor(Protocol):
     Attributes:
         parallel: the number of tasks that run at the same time.
         max_queued_tasks: the number of tasks that are submitted ahead.
-        task_seconds: how long a task should take. Longer tasks cost less to hand out, and are reported later.
+        task_seconds: how long a task should take. Longer tasks cost less to hand out, but are reported
+            later.
         max_task_inputs: the most inputs of a task.
     """
 
@@ -37,19 +38,19 @@ class Executor(Protocol):
     def submit(self, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
         """Process some inputs.
 
-        The future fails with `WorkerDied` or `TimeLimitExceeded` if an input ended or stopped the worker; if
-        there are several inputs, the batch then submits each on its own.
+        The future fails with `WorkerDied` or `TimeLimitExceeded` if an input crashes or hangs the worker.
+        The batch then submits several inputs again, each on its own.
         """
 
     def close(self) -> None:
-        """Finish what was submitted, and end."""
+        """Finish the submitted tasks, then end."""
 
     def stop(self) -> None:
         """Stop at once."""
 
 
 class ProcessExecutor:
-    """Worker processes on this machine: a picture that crashes or hangs one costs nothing else."""
+    """Worker processes on this machine. A picture that crashes or hangs a process does not affect others."""
 
     task_seconds = 0.1
     max_task_inputs = 16
@@ -73,7 +74,8 @@ class ProcessExecutor:
 def open_pool(workers: int | None, limits: Limits) -> WorkerPool:
     """Return worker processes for pictures within some limits.
 
-    Each may hold twice the data that a picture may need, as the kernel counts more than what is in use.
+    Each may hold twice the memory that a picture may need, because the kernel also counts memory that is not
+    in use.
     """
     most = limits.memory_bytes
     return WorkerPool(
@@ -94,7 +96,7 @@ def _run(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
 
 
 class ThreadExecutor:
-    """Threads of this process, for ``memory://``. Nothing stops a picture that is being processed."""
+    """Threads of this process, for ``memory://``. A picture that is being processed cannot be stopped."""
 
     task_seconds = 0.1
     max_task_inputs = 1

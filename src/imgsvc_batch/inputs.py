@@ -27,8 +27,8 @@ class Input:
         key: the path below the source.
         location: the absolute path or URL.
         size: in bytes.
-        stamp: changes with the content; empty if the store gives nothing that does.
-        problem: why it cannot be processed, if that is known already.
+        stamp: a text that changes with the content; empty if the store has none.
+        problem: the reason why it cannot be processed, if already known.
     """
 
     key: str
@@ -39,11 +39,11 @@ class Input:
 
 
 _SOURCE_ITSELF = "./"
-"""The key of the source, if that is a folder that cannot be listed."""
+"""The key of the source if the source is a folder that cannot be listed."""
 
 
 def unlistable_folder(key: str) -> str | None:
-    """Return the prefix of the keys in a folder, if this is the key of a folder that cannot be listed."""
+    """Return the prefix of a folder's keys if this is the key of a folder that cannot be listed."""
     if not key.endswith("/"):
         return None
     return "" if key == _SOURCE_ITSELF else key
@@ -53,8 +53,8 @@ def find(source: str, *, target: str = "") -> Iterator[Input]:
     """Find the pictures in a folder and its subfolders, those that match a pattern, or a single one.
 
     Args:
-        source: a path or fsspec URL. In folders, files count whose suffix is that of a format and that are
-            not hidden; a pattern takes whatever it matches. Links to folders are not followed.
+        source: a path or fsspec URL. A folder gives its files with a suffix of a format, except hidden ones.
+            A pattern gives all files that it matches. Links to folders are not followed.
         target: the folder of the results, which is left out.
 
     Raises:
@@ -70,7 +70,7 @@ def find(source: str, *, target: str = "") -> Iterator[Input]:
 
 
 def belongs(source: str, key: str, location: str) -> bool:
-    """Return True if an input that was found earlier is one of this source."""
+    """Return True if an input that was found earlier belongs to this source."""
     folder, pattern = split_pattern(source)
     if (unlisted := unlistable_folder(key)) is not None:
         return location == (join(folder, unlisted.rstrip("/")) if unlisted else folder)
@@ -150,7 +150,9 @@ def _find_objects(source: str, target: str) -> Iterator[Input]:
 
 
 def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
-    """List everything below a folder; S3 page by page, as a folder there may hold millions of objects."""
+    """List everything below a folder. S3 is listed page by page, because a folder may hold millions of
+    objects.
+    """
     if "s3" not in fs.protocol:
         for _, _, files in fs.walk(root, detail=True, on_error="raise"):
             yield from files.values()

@@ -1,4 +1,4 @@
-"""List the source in a thread, while inputs that were found already are processed."""
+"""List the source in a thread, while the inputs found so far are processed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TICK_SECONDS = 0.2
 
 
 class Listing:
-    """A queue of the inputs of a source. ``found`` is their number so far; it is final once ``listed``."""
+    """A queue of the inputs of a source. ``found`` counts them, and is final once ``listed`` is True."""
 
     def __init__(self, inputs: Iterator[Input]) -> None:
         self.found = 0
@@ -29,7 +29,7 @@ class Listing:
     def take(self, *, wait: bool) -> Input | None:
         """Return the next input, or None if no input has been found yet or the listing has ended.
 
-        At the end, ``ended`` is set.
+        ``ended`` is True at the end.
 
         Raises:
             SourceUnreachable: the source cannot be listed.

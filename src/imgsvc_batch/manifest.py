@@ -1,7 +1,7 @@
 """The memory of a batch: the outcome of each input and the owner of each result, in an SQLite file.
 
-It holds outcomes only. An input without one is processed by the next run, so there is nothing to repair after
-a crash.
+The file holds outcomes only. The next run processes inputs without an outcome, so a crash leaves nothing to
+repair.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from imgsvc_core.errors import os_reason
 
 _VERSION = 1
 
-# Sources may overlap and share a target, so an input is identified by its path below the source and by where
-# it is. An input without a fingerprint has no outcome, but owns its results. The outputs of earlier runs stay
-# the input's own too, without being current.
+# Sources may overlap and share a target, so an input is identified by its path below the source and by its
+# location. An input without a fingerprint has no recorded outcome, but keeps its results: no other input may
+# replace them. It also keeps the outputs of earlier runs, which are not current.
 _TABLES = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE batches (
@@ -70,7 +70,7 @@ _PARTICULARS = re.compile(r"'[^']*'|\([^)]*\)|\d[\d,.]*")
 
 @attrs.frozen
 class Known:
-    """What the manifest holds about an input."""
+    """The record of an input in the manifest."""
 
     id: int
     key: str
@@ -82,11 +82,11 @@ class Known:
     error: str
 
     def is_input(self, item: Input) -> bool:
-        """Return True for the same input."""
+        """Return True if the record belongs to this input."""
         return (self.key, self.location) == (item.key, item.location)
 
     def is_of(self, source: str) -> bool:
-        """Return True if the input lies in a source, a folder or a URL."""
+        """Return True if the input lies in a source."""
         return belongs(source, self.key, self.location)
 
 
@@ -105,7 +105,7 @@ class Reason:
 
 @attrs.frozen(kw_only=True)
 class Totals:
-    """The number of inputs by outcome, and the bytes of those that are done, before and after."""
+    """The number of inputs by outcome, and the bytes of the done ones before and after."""
 
     inputs: int
     done: int
@@ -115,11 +115,11 @@ class Totals:
 
 
 class Manifest:
-    """A manifest in a file. Only one process at a time can open it without ``reading``.
+    """A manifest in a file. Only one process at a time can open it for writing.
 
-    For reading, a file that does not exist is an empty manifest.
+    With ``reading``, a file that does not exist is an empty manifest.
 
-    Raises `TargetError` if the file cannot be opened or is in use.
+    Raise `TargetError` if the file cannot be opened or is in use.
     """
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
@@ -156,7 +156,7 @@ class Manifest:
         return db
 
     def begin(self, source: str, fingerprint: str, target: str, *, force: bool) -> None:
-        """Remember that a batch began; with ``force``, that all of its inputs are to be done again."""
+        """Record that a batch began. With ``force``, all of its inputs are processed again."""
         with self.change():
             self._db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", (source, fingerprint, target))
             if force:
@@ -166,7 +166,7 @@ class Manifest:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
-        """Write all changes of the block or none. `TargetError` if they cannot be written."""
+        """Write all changes of the block or none. Raise `TargetError` if they cannot be written."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             yield
@@ -182,7 +182,7 @@ class Manifest:
             raise
 
     def record_outputs(self, item: Input, event: Event) -> None:
-        """Write that outputs belong to an input, which has no outcome until that is recorded."""
+        """Record the outputs of an input. The input has no outcome until `record` writes it."""
         (id,) = self._db.execute(
             "INSERT INTO inputs (key, location, digest) VALUES (?, ?, ?) ON CONFLICT (key, location) "
             "DO UPDATE SET fingerprint = '', error = '', digest = excluded.digest RETURNING id",
@@ -212,11 +212,11 @@ class Manifest:
         )  # fmt: skip
 
     def delete_outputs(self, paths: Iterable[str]) -> None:
-        """Delete outputs by their paths, which then belong to no input."""
+        """Delete outputs by their paths. No input owns these paths afterwards."""
         self._db.executemany("DELETE FROM outputs WHERE path = ?", [(path,) for path in paths])
 
     def clear_outcome(self, ids: Iterable[int]) -> None:
-        """Delete the outcome of inputs. They still own their outputs."""
+        """Delete the outcomes of inputs. The inputs keep their outputs."""
         self._db.executemany(
             "UPDATE inputs SET fingerprint = '', error = '' WHERE id = ?", [(id,) for id in ids]
         )
@@ -228,7 +228,9 @@ class Manifest:
         self._db.executemany("DELETE FROM inputs WHERE id = ?", rows)
 
     def has_run(self, source: str, fingerprint: str) -> bool:
-        """Return True if a batch with this fingerprint was run on this source, or if none was run at all."""
+        """Return True if a batch with this fingerprint was run on this source, or if no batch was run at
+        all.
+        """
         row = self._db.execute(
             "SELECT count(*), coalesce(sum(source = ? AND fingerprint = ?), 0) FROM batches",
             (source, fingerprint),
@@ -236,7 +238,7 @@ class Manifest:
         return bool(row[0] == 0 or row[1])
 
     def find(self, item: Input) -> Known | None:
-        """Return what the manifest holds about an input."""
+        """Return the record of an input."""
         row = self._db.execute(
             f"SELECT {_KNOWN} FROM inputs WHERE key = ? AND location = ?",
             (item.key, item.location),
@@ -252,7 +254,7 @@ class Manifest:
         return None if row is None else Known(*row)
 
     def output_paths(self, item: Input) -> frozenset[str]:
-        """Return the paths of an input's outputs, those of earlier runs among them."""
+        """Return the paths of an input's outputs, including outputs of earlier runs."""
         rows = self._db.execute(
             "SELECT path FROM outputs JOIN inputs ON id = input WHERE key = ? AND location = ?",
             (item.key, item.location),
@@ -286,7 +288,9 @@ class Manifest:
         return Totals(inputs=inputs, done=done, failed=failed, bytes_in=bytes_in, bytes_out=bytes_out)
 
     def reasons(self, *, keys: int = 5) -> list[Reason]:
-        """Return why inputs failed, most frequent first. Messages differ by more than names and numbers."""
+        """Return the errors of failed inputs, most frequent first. Messages that differ only in names and
+        numbers are one error.
+        """
         found: dict[tuple[str, str], Reason] = {}
         for key, error, message in self.failures():
             without_name = message.replace(f"{PurePosixPath(key).name}'", "'")  # it may hold quotes
@@ -301,7 +305,7 @@ class Manifest:
         yield from self._db.execute("SELECT key, error, message FROM inputs WHERE error != '' ORDER BY key")
 
     def done(self, *, most: int) -> list[tuple[str, str, int, list[Output]]]:
-        """Return key, location, size and outputs of the done inputs that saved most."""
+        """Return key, location, size and outputs of the done inputs that saved the most bytes."""
         rows = self._db.execute(
             "SELECT id, key, location, size FROM inputs JOIN outputs ON input = id "
             "WHERE fingerprint != '' AND error = '' AND current "
@@ -339,9 +343,9 @@ class Manifest:
 
 
 def files_of(manifest: Path) -> frozenset[str]:
-    """Return the paths of all files of a manifest, also of the one that a link leads to.
+    """Return the paths of all files of a manifest, and of the file that a link leads to.
 
-    The folders in these paths are no links.
+    Links to folders are resolved in these paths.
     """
     return frozenset(
         os.path.join(os.path.realpath(path.parent), path.name + suffix)
@@ -357,10 +361,10 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         return db
     place = path.absolute().as_uri()
     try:
-        db = _try_to_read(f"{place}?mode=rw")  # one that may write removes the files beside it at the end
+        db = _try_to_read(f"{place}?mode=rw")  # a writer removes the files beside it at the end
         db.execute("PRAGMA query_only = ON")
         return db
-    except sqlite3.OperationalError:  # readers share a file beside it, which a read-only disk does not take
+    except sqlite3.OperationalError:  # a read-only disk cannot hold the file that readers share
         return _try_to_read(f"{place}?immutable=1")
 
 

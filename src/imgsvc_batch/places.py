@@ -12,11 +12,11 @@ from imgsvc_core.targets.io import is_url
 _WILDCARDS = frozenset("*?[")
 _WITH_QUERIES = "http://", "https://"
 _CACHES = frozenset({"blockcache", "cached", "filecache", "simplecache"})
-"""Protocols without places of their own: they cache those of the next link."""
+"""Protocols that only cache the next link of a chain."""
 
 
 def absolute(place: str | Path) -> str:
-    """Return the absolute path or the URL, which means the same to every process."""
+    """Return the absolute path or the URL: the same place for every process."""
     text = str(place).removeprefix("file://").removeprefix("local://")
     return text if is_url(text) else os.path.abspath(text)
 
@@ -65,7 +65,7 @@ def relative(outer: str, inner: str) -> str | None:
 
 
 def expected_target(target: str) -> str:
-    """Return what a target should have been; nothing if results can be written below it."""
+    """Return what a target must be, or an empty text if results can be written below it."""
     if not is_url(target):
         return ""
     if "::" in target or "?" in target:
@@ -79,7 +79,7 @@ def is_in_memory(place: str) -> bool:
 
 
 def _split_chain(place: str) -> tuple[str, str, str]:
-    """Return the path that a place has in its own store, between what comes before and after it."""
+    """Return the text before a place's path, the path in its own store, and the text after it."""
     if not is_url(place):
         return "", place, ""
     links = place.split("::")
@@ -94,7 +94,7 @@ def _scheme(link: str) -> str:
 
 
 def _address(place: str) -> tuple[Any, str]:
-    """Return a store and a path in it, the same for all names of a place."""
+    """Return a store and a path in it. All names of a place give the same pair."""
     if not is_url(place):
         return None, os.path.realpath(place).rstrip("/")
     import fsspec

@@ -1,8 +1,8 @@
 """Decide which results may take their places, write that into the manifest, and move them there.
 
-One process decides for all inputs, one after the other. A result is its input's own before it is moved, and
-the outcome is written afterwards: what a killed batch left half done is done again, and its files are never
-taken for those of somebody else.
+One process decides for all inputs, one after the other. A result is recorded as its input's own before it is
+moved, and the outcome is written afterwards. The next run repeats the half-done inputs of a killed batch,
+and recognizes their files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Placing:
     def settle(self, results: Iterable[tuple[Input, TaskResult]]) -> list[Event]:
         """Put the results of inputs into place, and write their outcomes.
 
-        Return the events. Inputs whose results cannot have their places have failed.
+        Return the events. An input fails if its results cannot have their places.
         """
         with self._manifest.change():
             admitted = [self._admit(item, result) for item, result in results]
@@ -64,7 +64,7 @@ class Placing:
         return [event for _, event in placed]
 
     def _admit(self, item: Input, result: TaskResult) -> _Admitted:
-        """Write that results belong to an input. It has failed if one of them may not have its place."""
+        """Record the results of an input. The input fails if one of its results may not have its place."""
         event, moves = result.event, []
         try:
             for output in event.outputs:
@@ -79,7 +79,7 @@ class Placing:
         return _Admitted(item, event, tuple(moves))
 
     def _check(self, item: Input, event: Event, output: Output, staged: str) -> _Move:
-        """Return how a result gets to its place; `TargetError` if it may not have it."""
+        """Return the move of a result to its place. Raise `TargetError` if the place is taken."""
         place = os.path.join(self._batch.target, output.path) if staged else ""
         owner = self._manifest.input_of_output(output.path)
         if owner is not None and owner.is_input(item):
@@ -117,7 +117,7 @@ class Placing:
 def check_reserved(place: str, reserved: frozenset[str]) -> None:
     """Raise `NameCollision` for a file of the manifest."""
     folder, name = os.path.split(place)
-    alike = any(path.endswith(f"/{name}") for path in reserved)  # most names need no look at the disk
+    alike = any(path.endswith(f"/{name}") for path in reserved)  # few names need a look at the disk
     if alike and os.path.join(os.path.realpath(folder), name) in reserved:
         raise NameCollision(
             f"Target '{place}' is a file of the batch's manifest: use a template that gives another name, or "
@@ -126,7 +126,7 @@ def check_reserved(place: str, reserved: frozenset[str]) -> None:
 
 
 def named_alike(path: str, key: str) -> NameCollision:
-    """Return the error for a result whose name another input of the source has."""
+    """Return the error for a result whose name belongs to another input of the source."""
     return NameCollision(
         f"Its result '{path}' has the name of the result of '{key}': use a template that tells them apart."
     )

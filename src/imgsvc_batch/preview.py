@@ -23,8 +23,8 @@ from imgsvc_core.targets.io import is_url
 def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:
     """Return every input, and whether it would be processed. Nothing is written.
 
-    Inputs whose results could not have their names come with the ``problem``, if the names are known before
-    the pictures are read. Raises what `run` raises.
+    If names of results are known before the pictures are read, inputs whose results could not have their
+    names have a ``problem``. Raise the errors that `run` raises.
     """
     mode = mode_of(resume=resume, retry=retry)
     _, fingerprint, inputs = prepare(batch)
@@ -46,10 +46,10 @@ class _Names:
         self._fingerprint = fingerprint
         self._manifest = manifest
         self._reserved = batch.reserved()
-        self._keys: dict[int, str] = {}  # of the first input with a name, by the hash of that
+        self._keys: dict[int, str] = {}  # the first input of each name, by the hash of the name
 
     def problem(self, item: Input) -> str:
-        """Return why a result cannot have its name. From here on, the input has its names."""
+        """Return why a result cannot have its name. Afterwards the names belong to the input."""
         try:
             for path in _foreseen_paths(self._batch, item.key):
                 first = self._keys.setdefault(hash(path), item.key)
@@ -99,6 +99,6 @@ def _foreseen_paths(batch: Batch, key: str) -> tuple[str, ...]:
 
 
 def _suffix_of(spec: Spec) -> str:
-    """Return the suffix of results; nothing if it depends on the input."""
+    """Return the suffix of results, or an empty text if it depends on the input."""
     row = None if spec.output is None else FORMATS.get(spec.output.format or "")
     return "" if row is None else row.suffix

@@ -1,4 +1,4 @@
-"""Private names of dependencies that the batch uses: here and nowhere else, as in the core."""
+"""The private names of dependencies that the batch uses. No other module of the batch uses any."""
 
 from __future__ import annotations
 

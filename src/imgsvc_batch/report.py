@@ -58,7 +58,7 @@ def write_report(
         manifest: the outcomes of the inputs.
         target: where the results are.
         path: the page's file.
-        pictures: the number of inputs that are shown before and after: those that saved most.
+        pictures: the number of inputs to show before and after, those that saved the most bytes.
         limits: how much work one picture may cause, as in the batch.
         workers: the number of processes that make the small copies; one for each core by default.
 
@@ -84,7 +84,7 @@ def write_report(
 
 
 def check_report(path: Path, target: str, manifest: Path) -> None:
-    """Raise `SpecError` if the page could not be written in the end. The target may not exist yet."""
+    """Raise `SpecError` if the page cannot be written. The target may not exist yet."""
     _check_is_no_manifest(path, manifest)
     folder = Path(os.path.realpath(path)).parent
     if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
@@ -142,7 +142,7 @@ def _reasons(reasons: list[Reason]) -> str:
 def _figures(
     inputs: list[tuple[str, str, int, list[Output]]], target: str, limits: Limits, workers: int | None
 ) -> list[str]:
-    """Return inputs beside their results. Worker processes decode the pictures, which may be hostile."""
+    """Return inputs beside their results. The pictures may be hostile, so worker processes decode them."""
     if not inputs:
         return []
     with open_pool(workers, limits) as pool, ThreadPoolExecutor(1) as thread:

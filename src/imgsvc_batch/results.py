@@ -18,7 +18,7 @@ def check_path(path: str) -> None:
 
 
 def stage(folder: str, data: bytes) -> str:
-    """Write a result that is not in place yet, and return its path."""
+    """Write a result into the staging folder, and return its path."""
     path = f"{folder}/{secrets.token_hex(8)}"
     try:
         with open(path, "wb") as file:
@@ -33,7 +33,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
     """Write a result to a store. Return False if an object with the same content is there already.
 
     Raises:
-        NameCollision: there is another object, and it must not be replaced.
+        NameCollision: another object has this name, and must not be replaced.
         MissingDependency: the store needs a package that is not installed.
         TargetError: the store refuses it.
     """
@@ -61,7 +61,7 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
 
 
 def remove_object(target: str, path: str) -> None:
-    """Remove an object, if the store lets us."""
+    """Remove an object if the store allows it."""
     with contextlib.suppress(Exception):
         fs, place = open_filesystem(f"{target.rstrip('/')}/{path}")
         fs.rm_file(place)
@@ -80,18 +80,18 @@ def move(staged: str, path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file. One that cannot be removed, as on a disk that became read-only, stays."""
+    """Remove a file. It stays if it cannot be removed, for example on a disk that became read-only."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
 def unwritable(path: str, error: OSError) -> TargetError:
-    """Return the error for a path that the system does not let us write."""
+    """Return the error for a path that cannot be written."""
     return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")
 
 
 def taken(place: str) -> NameCollision:
-    """Return the error for a place that holds something else."""
+    """Return the error for a place with a file or object of somebody else."""
     return NameCollision(
         f"Target '{place}' exists already, and is not from this input: use another target, a template that "
         "tells results apart, or overwrite."

@@ -1,4 +1,4 @@
-"""Run a batch: list the source, hand inputs to workers, settle what comes back."""
+"""Run a batch: list the source, hand inputs to workers, and settle their results."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def run(
         stop: called as often; return True to interrupt the batch.
         options: see `Batch`.
 
-    A ``KeyboardInterrupt`` interrupts the batch too. SIGTERM and SIGHUP do so in the main thread, unless the
-    program ignores or handles them, and end the process afterwards. The next run does what was left.
+    A ``KeyboardInterrupt`` interrupts the batch too. In the main thread, so do SIGTERM and SIGHUP, which
+    then end the process, unless the program ignores or handles them. The next run processes the remaining
+    inputs.
 
     Raises:
         SpecError: an argument is wrong, or the batch to resume is another one.
@@ -84,7 +85,7 @@ def run_batch(
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Summary:
-    """Do what a batch asks for; see `run`."""
+    """Run a batch; see `run`."""
     mode = mode_of(resume=resume, retry=retry)
     job, fingerprint, inputs = prepare(batch)
     with Manifest(batch.manifest_path) as manifest:
@@ -108,7 +109,7 @@ def run_batch(
 
 @contextlib.contextmanager
 def _staging(folder: str) -> Iterator[None]:
-    """Make the folder of results that are not in place yet, without what a killed run left there."""
+    """Make the staging folder, and remove the files that a killed run left there."""
     if not folder:
         yield
         return
@@ -195,7 +196,7 @@ class _Run:
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted:
-                with contextlib.suppress(KeyboardInterrupt):  # a second one does not wait for this
+                with contextlib.suppress(KeyboardInterrupt):  # a second interrupt does not wait for this
                     self._finish_some()
             else:
                 self._executor.close()
@@ -212,7 +213,7 @@ class _Run:
         return True
 
     def _take_finished(self, seconds: float) -> list[Running]:
-        """Return the tasks that finished, at least one of them if it does within some seconds.
+        """Return the tasks that finished. Wait some seconds for the first of them.
 
         ``concurrent.futures.wait`` takes locks that a ``KeyboardInterrupt`` would leave locked.
         """
@@ -288,7 +289,7 @@ class _Run:
                 raise TargetError(
                     f"The cluster is lost ({error}): start it again, and run the same batch with resume."
                 ) from error
-            except UnsupportedOperation:  # a worker is not like this machine
+            except UnsupportedOperation:  # a worker differs from this machine
                 raise
             except ImgsvcError as error:
                 if len(submitted) > 1:  # one of them ended the worker
@@ -315,7 +316,9 @@ class _Run:
             self._collect([future for future in finished if future.exception() is None])
 
     def _forget_gone(self) -> None:
-        """Forget inputs that failed and are gone. Those below folders that cannot be listed may be there."""
+        """Forget inputs that failed and no longer exist. Inputs below folders that cannot be listed may
+        exist.
+        """
         unlisted = tuple(self._unlisted)
         gone = [known.id for key, known in self._missing.items() if not key.startswith(unlisted)]
         if gone:
@@ -332,7 +335,7 @@ class _Run:
 
 
 def inputs_per_task(job: Job, outcomes: list[TaskResult], executor: Executor) -> int:
-    """Return how many inputs a worker that did some does in the time that a task should take."""
+    """Return how many inputs a worker does in the time of one task, by the speed of a finished task."""
     needed = sum(outcome.event.seconds for outcome in outcomes) / job.at_once
     wanted = int(executor.task_seconds * len(outcomes) / needed) if needed else executor.max_task_inputs
     return min(executor.max_task_inputs, max(2 * job.at_once, wanted))

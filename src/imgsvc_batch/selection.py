@@ -1,4 +1,4 @@
-"""Which inputs a run processes."""
+"""The choice of the inputs that a run processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from imgsvc_core.targets.io import is_url
 
 
 class Selection:
-    """Chooses inputs by what the manifest knows of them.
+    """Chooses inputs by their outcomes in earlier runs.
 
     Args:
         batch: what is asked.
@@ -26,7 +26,7 @@ class Selection:
         self._batch = batch
         self._fingerprint = fingerprint
         self._manifest = manifest
-        self._force = batch.force and mode != "resume"  # a forced run that is resumed leaves what it has done
+        self._force = batch.force and mode != "resume"  # a resumed run skips the inputs that it forced
         self._mode = mode
         self._is_folder = not is_url(batch.target)
         self.failed = manifest.failures_of(batch.source)
@@ -54,7 +54,9 @@ class Selection:
         return None if unchanged else self._task(item, digest=known.digest)
 
     def _has_results(self, known: Known) -> bool:
-        """Return False if a result is gone. In stores, that would cost a request for each result."""
+        """Return False if the file of a result is gone. Results in stores are not checked: that would cost a
+        request for each.
+        """
         if not self._is_folder:
             return True
         paths = self._manifest.current_paths(known.id)

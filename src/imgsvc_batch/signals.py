@@ -11,7 +11,7 @@ _ENDING = signal.SIGTERM, signal.SIGHUP
 
 
 class Interrupts:
-    """The signals that a batch received, which calls `stop` a few times a second.
+    """The signals that a batch received. The batch calls `stop` a few times a second.
 
     The first signal after the batch has started stops it gently; any other raises ``KeyboardInterrupt``.
     ``received`` is the last signal, or 0.
@@ -22,7 +22,7 @@ class Interrupts:
         self._asked = False
 
     def stop(self) -> bool:
-        """Return True after a signal."""
+        """Return True if a signal was received."""
         self._asked = True
         return self.received != 0
 
@@ -37,8 +37,8 @@ class Interrupts:
 def ending_after_batch() -> Iterator[Interrupts]:
     """Let SIGTERM and SIGHUP end the batch in the block, and the process only afterwards.
 
-    Signals that the program ignores or handles stay as they are. Python delivers signals to the main thread:
-    in others, this does nothing.
+    Signals that the program ignores or handles stay as they are. Python delivers signals to the main thread
+    only. In other threads, this function does nothing.
     """
     interrupts = Interrupts()
     in_main_thread = threading.current_thread() is threading.main_thread()

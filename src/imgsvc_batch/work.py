@@ -1,4 +1,4 @@
-"""What a worker does with an input: read it, make every variant, write the results."""
+"""The work on an input: read it, make every variant, write the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRANSFER_SECONDS = 60.0
 
 @attrs.frozen(kw_only=True)
 class Job:
-    """What a batch does to every input.
+    """The job of a batch: the same for every input.
 
     Attributes:
         variants: specs by name.
@@ -48,7 +48,9 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """The number of inputs that a worker reads or writes at a time; one of them is computed."""
+        """Return the number of inputs that a worker holds at a time: it computes one, and reads or writes
+        the others.
+        """
         return _REMOTE_AT_ONCE if self.remote else 1
 
     def grace(self, inputs: int) -> float:
@@ -68,7 +70,7 @@ class Task:
         location: its path or URL.
         size: in bytes, as listed.
         owned: the paths of its earlier results, which it may replace.
-        digest: the SHA-256 that it had when it was processed; nothing is done if it still has that.
+        digest: the SHA-256 that it had when it was processed; an input that still has it is skipped.
     """
 
     key: str
@@ -80,7 +82,7 @@ class Task:
 
 @attrs.frozen
 class TaskResult:
-    """What a worker reports of one input: the event, and the files to move by the paths of their outputs."""
+    """A worker's report on one input: the event, and the files to move by the paths of their outputs."""
 
     event: Event
     staged: Mapping[str, str] = attrs.field(factory=dict)
@@ -98,7 +100,7 @@ def run_tasks(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
 def run_task(
     job: Job, task: Task, computing: contextlib.AbstractContextManager[object] | None = None
 ) -> TaskResult:
-    """Process one input. Whatever is wrong with it or the target is reported, and costs nothing else."""
+    """Process one input. Report any problem of the input or the target as a failure of this input."""
     started = time.perf_counter()
     event = Event(key=task.key, outcome=FAILED, bytes=task.size)
     staged: Mapping[str, str] = {}
@@ -115,7 +117,7 @@ def run_task(
             outputs = _name(job, task, results, event.digest)
             staged = _write(job, task, outputs, results)
             event = attrs.evolve(event, outcome=DONE, outputs=outputs)
-    except Exception as error:  # a batch goes on, whatever a codec or a store raises
+    except Exception as error:  # a batch continues after any exception of a codec or store
         event = event.failed(error)
     return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged)
 

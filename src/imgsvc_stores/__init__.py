@@ -1,11 +1,11 @@
-"""Stores: where results go when they are to stay.
+"""Stores: cloud storage for results.
 
 This is the one room of the library with an event loop. Its asynchronous clients are reached through
 `StorePool` and `Store`; `write` is the door for code without a loop.
 
 >>> import imgsvc_stores as stores
->>> stores.parse_store({"provider": "ibm", "key": "secret", "bucket": "cats", "region": "eu-de"})
-Ibm(path='', bucket='cats', region='eu-de', acl='public-read')
+>>> stores.parse_store({"provider": "ibm", "key": "secret", "bucket": "cats", "region": "eu-de"}).bucket
+'cats'
 """
 
 from imgsvc_core.spec.store.declarations import (

@@ -1,4 +1,4 @@
-"""What a session with a provider is opened with, and what it can do."""
+"""Access to a provider, and the session that it opens."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_KEY_CHARACTERS = 3500
 
 
 async def _no_wait() -> None:
-    """Continue at once."""
+    """Do not wait."""
 
 
 @attrs.frozen
 class Access:
-    """What a session is opened with.
+    """The credentials of a session, and its settings.
 
     ``pace`` is awaited before work that takes milliseconds of the event loop, so that only one such piece of
     work runs in each round of the loop.
@@ -50,8 +50,8 @@ class Session(Protocol):
         A ``Content-Type`` in the headers of ``spec`` wins over ``content_type``.
 
         Raises:
-            StoreRefused: made by `masking.refused`. It is not retried.
-            StoreUnavailable: made by `masking.unavailable`. It is retried while there is time.
+            StoreRefused: made by `masking.refused`. The write is not retried.
+            StoreUnavailable: made by `masking.unavailable`. The write is retried until its time is up.
         """
 
     async def close(self) -> None:

@@ -25,7 +25,7 @@ _ODD = (
     ValueError,
     zlib.error,
 )
-"""What clients raise when a server's response is malformed."""
+"""The errors that clients raise for a malformed response of a server."""
 
 _TEMPORARY = frozenset({408, 425, 429})
 
@@ -65,7 +65,7 @@ async def translating(
         cause = failure.__cause__ if failure else OSError(redacted(spec, _described(error), tokens()))
         if failure is None:
             failure = _without(translated(spec, error), spec, tokens())
-    raise failure from cause  # outside of the except clause, so that the original is not its context
+    raise failure from cause  # outside of the except clause, so that the original error is not its context
 
 
 def _described(error: BaseException) -> str:
@@ -80,7 +80,9 @@ def _without(failure: TargetError, spec: StoreSpec, tokens: Iterable[str]) -> Ta
 
 
 def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:
-    """Return the error of a failed connection. An unknown host, as of a wrong region, is a refusal."""
+    """Return the error of a failed connection. A host that is unknown, for example of a wrong region, counts
+    as a refusal.
+    """
     lookup = first_cause(error, socket.gaierror)
     if lookup is not None and lookup.errno != socket.EAI_AGAIN:
         return refused(spec, "UnknownHost", "no server has the name that belongs to its region or account")

@@ -9,11 +9,11 @@ from urllib.parse import quote, quote_plus
 from imgsvc_core.spec.store.declarations import StoreSpec
 from imgsvc_stores.errors import StoreRefused, StoreUnavailable
 
-_SHORTEST_SECRET = 4  # shorter ones protect nothing, and are parts of many words
+_SHORTEST_SECRET = 4  # shorter secrets protect nothing, and are parts of many words
 
 
 def refused(spec: StoreSpec, code: str, message: str) -> StoreRefused:
-    """Return the error of a write that the provider refused, with its code and message, secrets masked."""
+    """Return the error of a refused write, with the provider's code and message. Secrets in it are masked."""
     code, message = redacted(spec, code), redacted(spec, message).strip().rstrip(".")
     return StoreRefused(f"Store {spec.provider} refused the result: {code}: {message}.", code=code)
 

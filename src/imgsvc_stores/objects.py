@@ -31,7 +31,7 @@ class StoredObject:
     """A result to store: its bytes or the file that holds them, its file name and its content type.
 
     Raises:
-        SpecError: the name is not a valid file name, or the content type cannot stand in a header.
+        SpecError: the name is not a valid file name, or the content type is not valid in a header.
     """
 
     data: bytes | Path = attrs.field(repr=False)

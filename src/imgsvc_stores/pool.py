@@ -71,7 +71,7 @@ class StorePool:
 
     @property
     def idle(self) -> int:
-        """The number of sessions that are open and not in use."""
+        """Return the number of sessions that are open and not in use."""
         return sum(not entry.users for entry in self._entries.values())
 
     @contextlib.asynccontextmanager
@@ -89,7 +89,9 @@ class StorePool:
             await self._shrink()
 
     async def _pace(self) -> None:
-        """Let one caller continue in each round of the event loop: signing many at once would block it."""
+        """Let one caller continue in each round of the event loop. Signing many requests at once would block
+        it.
+        """
         async with self._gate:
             await asyncio.sleep(0)
 

@@ -35,7 +35,7 @@ async def connect(access: Access) -> Session:
         name = f"imgsvc_stores.providers.{_MODULES[kind]}"
         module = await asyncio.to_thread(
             importlib.import_module, name
-        )  # a quarter of a second the first time
+        )  # the first import takes a quarter of a second
     except ImportError as error:
         raise MissingDependency(
             f"Storing at {access.spec.provider} needs a package that is not installed ({error.name}): "

@@ -1,4 +1,4 @@
-"""Single flight: one run of some work for all who need its result."""
+"""Single flight: one run of some work for all callers that need its result."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _cancellation() -> Callable[[], None]:
         loop.call_later(_CLEANING_SECONDS, task.cancel)
 
     def give_up() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop has ended in the meantime
             loop.call_soon_threadsafe(cancel)
 
     return give_up

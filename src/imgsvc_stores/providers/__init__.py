@@ -1,1 +1,1 @@
-"""One module for each provider: how its sessions are opened, and how they write."""
+"""One module for each provider, which opens its sessions and writes with them."""

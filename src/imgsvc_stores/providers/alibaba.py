@@ -152,7 +152,7 @@ class _HttpClient(AioHttpClient):  # type: ignore[misc]  # a base has no types
 
 
 def _error(body: bytes) -> tuple[str | None, str | None] | None:
-    """Return code and message of an XML error, or None if it is anything else."""
+    """Return code and message of an XML error, or None for any other body."""
     try:
         root = ElementTree.fromstring(body)
     except (ElementTree.ParseError, LookupError, ValueError):
@@ -166,6 +166,6 @@ async def _body(data: bytes) -> dict[str, Any]:
 
 
 def _translated(spec: StoreSpec, error: BaseException) -> TargetError:
-    while isinstance(error, _WRAPPERS):  # which name no cause
+    while isinstance(error, _WRAPPERS):  # these classes name no cause
         error = error.unwrap()
     return translated(spec, error)

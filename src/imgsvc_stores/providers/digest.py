@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
-_AT_ONCE = 2**18  # takes half a millisecond
+_AT_ONCE = 2**18  # hashing it takes half a millisecond
 _BESIDE = ThreadPoolExecutor(1, thread_name_prefix="imgsvc-digest")
-"""One thread only: many digests at a time would leave the event loop no core."""
+"""A single thread: many digests at a time would leave no core to the event loop."""
 
 
 async def md5(data: bytes) -> bytes:
-    """Return the MD5 digest. A long one is computed in a thread."""
+    """Return the MD5 digest. The digest of much data is computed in a thread."""
     if len(data) <= _AT_ONCE:
         return _md5(data)
     return await asyncio.get_running_loop().run_in_executor(_BESIDE, _md5, data)

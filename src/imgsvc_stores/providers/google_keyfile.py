@@ -1,7 +1,7 @@
 """Google Cloud Storage with the keyfile of a service account, through gcsfs.
 
 gcsfs requests tokens in the event loop, retries refused requests for half a minute, and drops the codes of
-errors. So its requests are made here, with tokens of our own.
+errors. So this module makes its requests, with tokens of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from gcsfs.core import GCSFileSystem  # not the one of `gcsfs`, which asks buckets for their kind over gRPC
+from gcsfs.core import GCSFileSystem  # not `gcsfs.GCSFileSystem`, which asks buckets for their kind over gRPC
 from google.auth import crypt, jwt
 
 from imgsvc_core._runtime.private_names import RequestsOfGcsfs
@@ -193,7 +193,7 @@ class ServiceAccount:
         """Return the account of a keyfile.
 
         Raises:
-            SpecError: the keyfile is not that of a service account.
+            SpecError: the keyfile does not belong to a service account.
         """
         email, key_id = keyfile.get("client_email"), keyfile.get("private_key_id")
         try:

@@ -1,4 +1,4 @@
-"""Bodies over HTTP, whichever client sends them: paced requests, bounded responses."""
+"""Bodies over HTTP, for every client: paced requests and bounded responses."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.base_protocol import BaseProtocol
 
 _MOST_REFUSAL_BYTES = 2**16
-"""Most that is read of an error response. Codes and reasons take some hundred bytes."""
+"""The most bytes that are read of an error response. Codes and reasons take some hundred bytes."""
 
 _MOST_ANSWER_BYTES = 2**20
-"""Most that is read of other responses. The longest hold a token and all addresses of an account."""
+"""The most bytes that are read of other responses. The longest ones hold a token and all addresses of an
+account.
+"""
 
 _CHUNK_BYTES = 2**18
 
 
 class Body(aiohttp.Payload):
-    """Bytes that are sent in chunks without a copy. Bodies of aiohttp itself do only one of the two."""
+    """Bytes that are sent in chunks without a copy. Bodies of aiohttp itself either copy or do not send
+    chunks.
+    """
 
     def __init__(self, data: bytes, content_type: str = "application/octet-stream") -> None:
         super().__init__(data, content_type=content_type)

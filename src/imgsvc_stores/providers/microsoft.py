@@ -1,8 +1,8 @@
 """Blobs of Microsoft Azure, through the client that fsspec's own backend is made of.
 
 That backend, adlfs, takes connections from the environment and keeps every instance until the process ends.
-Large blobs are staged as blocks here, because the tasks of the client's own `upload_blob` go on after it is
-cancelled. Staged blocks are invisible, and Azure deletes them after a week.
+Large blobs are staged as blocks here, because the tasks of the client's own `upload_blob` continue after it
+is cancelled. Staged blocks are invisible, and Azure deletes them after a week.
 """
 
 from __future__ import annotations

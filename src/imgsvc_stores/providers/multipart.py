@@ -38,7 +38,7 @@ async def send_parts(
 
     starts = enumerate(range(0, len(data), part_bytes), start=1)
     tasks = [asyncio.create_task(part(number, start)) for number, start in starts]
-    try:  # no TaskGroup: before Python 3.13 one that fails leaves its task cancelled, in the eyes of timeouts
+    try:  # no TaskGroup: before Python 3.13, timeouts take the task of a failed group for cancelled
         return await asyncio.gather(*tasks)
     finally:
         for task in tasks:

@@ -1,4 +1,4 @@
-"""A resolver whose hanging lookups block nothing."""
+"""A resolver whose hanging lookups do not block the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from imgsvc_core._runtime.daemon_threads import submit
 class DaemonThreadResolver(AbstractResolver):
     """Resolve names in daemon threads.
 
-    The event loop joins the threads of its own resolver when it closes, which takes as long as the system
+    The event loop joins the threads of its own resolver when it closes. That takes as long as the system
     waits for its name servers.
     """
 
@@ -37,7 +37,7 @@ class DaemonThreadResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because nothing is open."""
 
 
 def connector() -> aiohttp.TCPConnector:

@@ -112,9 +112,10 @@ async def connect(
     tokens: Tokens[str] | None = None,
     **credentials: str | None,
 ) -> S3Session:
-    """Open a session with a server. It does not retry, as all stores share one policy for that.
+    """Open a session with a server. The session does not retry, because all stores share one policy for
+    that.
 
-    Requests are signed with ``credentials``, or bear ``tokens``.
+    Requests are signed with ``credentials``, or carry one of ``tokens``.
     """
     replaced = access.spec.provider in access.endpoints
     endpoint = access.endpoint(access.spec.provider, address)
@@ -163,7 +164,7 @@ class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[mis
         tokens: Tokens[str] | None,
         **settings: Any,
     ) -> None:
-        super().__init__(**settings | {"proxies": {}})  # not those of the environment
+        super().__init__(**settings | {"proxies": {}})  # no settings of the environment
         self._tracing = tracing
         self._tokens = tokens
 
@@ -178,7 +179,7 @@ class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[mis
         return AioAWSResponse(answer.url, answer.status_code, headers, _Whole(body))
 
     def prepared(self, session: aiohttp.ClientSession) -> Any:
-        """Trace its connections, and send by `_request`."""
+        """Trace the session's connections, and send by `_request`."""
         if self._tracing not in session.trace_configs:
             session.trace_configs.append(self._tracing)
         return SimpleNamespace(request=functools.partial(self._request, session))
@@ -207,7 +208,7 @@ def _stay_in_the_region(context: dict[str, Any], **more: Any) -> None:
 
 
 async def _wait(pace: Callable[[], Awaitable[None]], **more: Any) -> None:
-    """Sign one request in each round of the event loop, because a checksum takes milliseconds of it."""
+    """Sign one request in each round of the event loop, because a checksum blocks it for milliseconds."""
     await pace()
 
 
