@@ -44,7 +44,12 @@ def test_damage_in_a_tiff_of_rare_compression_is_told_as_damage(compression: str
         read(data[:middle] + bytes(64) + data[middle + 64 :])
 
 
-@pytest.mark.parametrize("compression", ["webp", "jpegxl", "jpeg2000"])
+def test_a_tiff_in_webp_is_read() -> None:
+    data = _tifffile(files.photo(), photometric="rgb", compression="webp")
+    assert distance(read(data), files.photo()) < 0.05
+
+
+@pytest.mark.parametrize("compression", ["jpegxl", "jpeg2000"])
 def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_path: Path) -> None:
     import tifffile
 
@@ -93,17 +98,9 @@ def _tifffile(samples: Pixels, **options: Any) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("sample", "compression"),
-    [
-        (sample, compression)
-        for sample in (*_SAMPLES, *_WIDE)
-        for compression in ("none", "deflate", "zstd")
-        if compression != "zstd" or sample not in _WIDE
-    ],
-)
+@pytest.mark.parametrize("compression", ["none", "deflate", "zstd"])
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
 def test_tiff_samples_of_every_type(sample: str, compression: str) -> None:
-    """Zstandard is read by Pillow, which does not know some; the others are read by libvips."""
     samples = _ramp(sample)
     found = read(_tifffile(samples, photometric="minisblack", compression=compression)).numpy()
     assert found.dtype == (np.uint8 if samples.itemsize == 1 else np.uint16)
@@ -127,18 +124,12 @@ def test_tiff_samples_of_every_type_with_white_as_the_lowest(sample: str) -> Non
 
 @pytest.mark.parametrize("photometric", ["minisblack", "miniswhite"])
 @pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("sample", _SAMPLES)
-def test_tiff_samples_in_zstandard_are_right_or_refused(sample: str, order: str, photometric: str) -> None:
+@pytest.mark.parametrize("sample", [*_SAMPLES, *_WIDE])
+def test_tiff_samples_in_zstandard(sample: str, order: str, photometric: str) -> None:
     samples = _ramp(sample)
     data = _tifffile(samples, photometric=photometric, byteorder=order, compression="zstd")
-    swapped = order == ">" and sample in ("uint32", "int32", "float32")
-    negative = photometric == "miniswhite" and sample in ("int8", "uint32", "int32")
-    if swapped or negative:
-        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
-            read(data)
-    else:
-        meant = _negative(samples) if photometric == "miniswhite" else samples
-        assert np.abs(read(data).numpy() - _mapped(meant)).max() <= (5 if sample[0] == "f" else 1)
+    meant = _negative(samples) if photometric == "miniswhite" else samples
+    assert np.abs(read(data).numpy() - _mapped(meant)).max() <= (5 if sample[0] == "f" else 1)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lzma"])
@@ -174,12 +165,7 @@ def test_numbers_in_a_tiff_that_are_not_finite_count_as_1(
 ) -> None:
     numbers = np.array([[np.nan, -np.nan, np.inf, -np.inf, 0, 1]], sample)
     numbers = np.dstack([numbers] * 3) if photometric == "rgb" else numbers
-    try:
-        found = read(_tifffile(numbers, photometric=photometric, compression=compression)).numpy()
-    except UnsupportedFormat:
-        assert (compression, sample) != ("none", sample)
-        assert (compression, sample) != ("zstd", "float16")
-        return
+    found = read(_tifffile(numbers, photometric=photometric, compression=compression)).numpy()
     white = [0, 0, 0, 0, 65535, 0] if photometric == "miniswhite" else [65535] * 4 + [0, 65535]
     assert np.array_equal(found.reshape(6, -1), np.transpose([white] * found.reshape(6, -1).shape[1]))
 
@@ -209,39 +195,23 @@ def test_tiff_samples_that_nothing_reads_are_not_called_damaged() -> None:
         read(data)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"photometric": "minisblack", "compression": "deflate", "predictor": True},
-        {"photometric": "cielab"},
-        {"photometric": "rgb", "compression": "zstd"},
-    ],
-)
-def test_tiff_samples_of_64_bits_that_nothing_reads_are_not_called_damaged(options: dict[str, Any]) -> None:
-    shape = (4, 8) if options["photometric"] == "minisblack" else (4, 8, 3)
-    with pytest.raises(UnsupportedFormat, match=r"save it with (samples of 32 bits|deflate)"):
-        read(_tifffile(np.zeros(shape), **options))
-
-
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("tile", [None, (16, 16)])
-@pytest.mark.parametrize("compression", ["none", "lzw", "deflate"])
-def test_tiff_of_64_bits_in_every_layout(order: str, tile: tuple[int, int] | None, compression: str) -> None:
+@pytest.mark.parametrize("compression", ["none", "lzw", "deflate", "zstd"])
+@pytest.mark.parametrize("predictor", [False, True])
+def test_tiff_of_64_bits_in_every_layout(
+    order: str, tile: tuple[int, int] | None, compression: str, predictor: bool
+) -> None:
     samples = np.tile(_ramp("float64"), (9, 5))
     pixels = np.stack((samples, samples[::-1], samples[:, ::-1], samples.T.reshape(samples.shape)), axis=2)
     data = _tifffile(
         pixels, photometric="rgb", extrasamples=["unassalpha"], byteorder=order, tile=tile,
-        compression=compression, bigtiff=tile is None,
+        compression=compression, bigtiff=tile is None, predictor=predictor and compression != "none",
     )  # fmt: skip
     found = read(data)
     assert found.hasalpha()
     assert np.abs(found.numpy()[..., :3] - _mapped(pixels[..., :3])).max() <= 5
     assert np.abs(found.numpy()[..., 3] - np.rint(pixels[..., 3] * 65535)).max() <= 1
-
-
-def test_tiff_samples_that_pillow_does_not_read_are_not_called_damaged() -> None:
-    with pytest.raises(UnsupportedFormat, match="save it with deflate"):
-        read(_tifffile(np.zeros((4, 8, 3), np.float32), photometric="rgb", compression="zstd"))
 
 
 @pytest.mark.parametrize("planes", [False, True])
@@ -261,8 +231,7 @@ def test_tiff_tiles_of_more_than_100_megabytes_are_not_called_damaged() -> None:
     flat = np.full((3100, 3100, 3), 200, np.uint8)
     tiled = {"photometric": "rgb", "compression": "deflate"}
     assert (read(_tifffile(flat, tile=(8192, 8192), **tiled)).numpy() == 200).all()
-    with pytest.raises(UnsupportedFormat, match="in strips"):
-        read(_tifffile(flat.astype(np.float32), tile=(3008, 3008), **tiled))
+    assert (read(_tifffile(flat.astype(np.uint32) << 24, tile=(3008, 3008), **tiled)).numpy() == 51200).all()
 
 
 def test_a_tiff_strip_of_more_than_50_megabytes_is_not_called_damaged() -> None:
@@ -296,13 +265,6 @@ def test_tiff_planes(kind: str, sample: str, tile: tuple[int, int] | None, compr
         planes, photometric=photometric, planarconfig="separate", extrasamples=extra, tile=tile,
         compression=compression, byteorder=">" if colors == 3 else "<", bigtiff=colors == 4,
     )  # fmt: skip
-    swapped = colors == 3 and sample in ("int16", "uint32", "int32", "float32")
-    negative = kind.startswith("neg") and sample not in ("uint8", "float32")
-    unknown = sample == "float16" or sample in _WIDE
-    if compression == "zstd" and (unknown or swapped or negative):  # which only Pillow reads
-        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
-            read(data)
-        return
     expected = [_mapped(_negative(plane) if kind.startswith("neg") else plane) for plane in planes[:colors]]
     if "unassalpha" in extra:
         alpha = planes[colors + extra.index("unassalpha")]
@@ -338,12 +300,8 @@ def test_lab_as_in_icc_profiles_is_read_as_other_lab(compression: str, bits: int
     icclab = icclab.astype(np.uint8) if bits == 8 else (icclab * 256).astype(np.uint16)
     reference = np.dstack([lightness, chroma, -chroma]).astype(np.int16).astype(np.uint8)
     expected = read(_tifffile(reference, photometric="cielab")).colourspace("srgb").numpy()
-    if bits == 8 and compression == "zstd":
-        with pytest.raises(UnsupportedFormat, match="save it with deflate"):
-            read(_tifffile(icclab, photometric="icclab", compression=compression))
-    else:
-        found = read(_tifffile(icclab, photometric="icclab", compression=compression))
-        assert np.abs(found.colourspace("srgb").numpy().astype(int) - expected).max() <= 1
+    found = read(_tifffile(icclab, photometric="icclab", compression=compression))
+    assert np.abs(found.colourspace("srgb").numpy().astype(int) - expected).max() <= 1
 
 
 def test_lab_that_nothing_reads_is_refused_in_a_sentence() -> None:
@@ -361,15 +319,13 @@ def test_tiff_planes_keep_orientation_and_profile() -> None:
     assert (image.get("orientation"), image.get("icc-profile-data")) == (6, files.profile())
 
 
-@pytest.mark.parametrize(
-    ("kind", "rows", "reason"), [(3, 8, "too few parts"), (8, 0, "no size"), (8, -1, "impossible")]
-)
-def test_tiff_planes_of_impossible_parts_are_damaged(kind: int, rows: int, reason: str) -> None:
+@pytest.mark.parametrize(("kind", "rows"), [(3, 8), (8, 0), (8, -1)])
+def test_tiff_planes_of_impossible_parts_are_damaged(kind: int, rows: int) -> None:
     planes = np.moveaxis(files.photo(), -1, 0)
     data = bytearray(_tifffile(planes, photometric="rgb", planarconfig="separate", rowsperstrip=16))
     start = read_first_directory(HeaderReader(ByteSource(data), "TIFF")).entries[278].start
     struct.pack_into("<HIh", data, start - 6, kind, 1, rows)
-    with pytest.raises(CorruptImage, match=reason):
+    with pytest.raises(CorruptImage, match="TIFF image is damaged"):
         read(bytes(data))
 
 
@@ -395,10 +351,12 @@ def test_premultiplied_alpha_becomes_straight_in_samples_of_every_type(
     assert np.abs(found[..., -1] / np.iinfo(found.dtype).max - 0.5).max() < 0.01
 
 
-def test_premultiplied_alpha_in_a_rare_compression_is_refused() -> None:
-    samples = np.ones((8, 8, 4), np.int16)
-    with pytest.raises(UnsupportedFormat, match="premultiplied"):
-        read(_tifffile(samples, photometric="rgb", extrasamples=["assocalpha"], compression="lzma"))
+def test_premultiplied_alpha_in_a_rare_compression() -> None:
+    samples = np.full((8, 8, 4), -16384, np.int16)
+    found = read(
+        _tifffile(samples, photometric="rgb", extrasamples=["assocalpha"], compression="lzma")
+    ).numpy()
+    assert (found == [65535, 65535, 65535, 16384]).all()
 
 
 def test_premultiplied_alpha_becomes_straight() -> None:
@@ -435,7 +393,7 @@ def test_only_transparency_is_read_of_the_extra_channels_of_a_tiff(
 
 @pytest.mark.parametrize("planes", ["contig", "separate"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_tiff_by_pillow_is_not_turned(orientation: int, planes: str) -> None:
+def test_tiff_of_every_reader_is_not_turned(orientation: int, planes: str) -> None:
     pixels = files.photo() if planes == "contig" else np.moveaxis(files.photo(), -1, 0)
     tags = [(274, 3, 1, orientation, True)]
     data = _tifffile(pixels, photometric="rgb", planarconfig=planes, compression="zstd", extratags=tags)

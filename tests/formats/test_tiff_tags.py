@@ -178,7 +178,7 @@ def test_a_copy_with_an_odd_tag_is_not_taken(subifd: bool) -> None:
     assert np.abs(found.astype(int) - expected).mean() < 3
 
 
-@pytest.mark.parametrize("compression", [50001, 34712, 0])
+@pytest.mark.parametrize("compression", [6, 34712, 0])
 def test_inspection_refuses_what_no_library_decompresses(compression: int) -> None:
     data = made()
     at = data.index(struct.pack("<HHI", 259, LONG, 1)) + 8

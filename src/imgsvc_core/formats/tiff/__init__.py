@@ -1,4 +1,4 @@
-"""TIFF: by libvips, and by Pillow the kinds that libvips cannot decode."""
+"""TIFF: by libvips, and by tifffile the kinds that libvips cannot decode."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.directory import Directory
     from imgsvc_core.formats.sink import Sink
 
 
-class Tiff(Format):
+class Tiff(Format["Directory"]):
     """TIFF and BigTIFF: the first page."""
 
     name = "tiff"
@@ -33,15 +34,15 @@ class Tiff(Format):
     @classmethod
     def probe(cls, reader: HeaderReader) -> Tiff:
         """Read the header."""
-        from imgsvc_core.formats.tiff.header import read_info
+        from imgsvc_core.formats.tiff.header import read_header
 
-        return cls(reader.source, read_info(reader), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
         from imgsvc_core.formats.tiff.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.source, self.info, self.header, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:

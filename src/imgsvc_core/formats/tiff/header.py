@@ -21,14 +21,11 @@ class Tag(enum.IntEnum):
     BITS = 258
     COMPRESSION = 259
     PHOTOMETRIC = 262
-    BIT_ORDER = 266
     STRIP_OFFSETS = 273
     ORIENTATION = 274
     CHANNELS = 277
-    ROWS_PER_STRIP = 278
     STRIP_LENGTHS = 279
     PLANES = 284
-    PREDICTOR = 317
     TILE_WIDTH = 322
     TILE_HEIGHT = 323
     TILE_OFFSETS = 324
@@ -36,7 +33,6 @@ class Tag(enum.IntEnum):
     SUB_DIRECTORIES = 330
     EXTRA_CHANNELS = 338
     SAMPLE_FORMAT = 339
-    JPEG_TABLES = 347
     CHROMA_STEPS = 530
     XMP = 700
     PROFILE = 34675
@@ -44,11 +40,10 @@ class Tag(enum.IntEnum):
 
 # None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
 COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
-# These are in many; what a build of libtiff lacks, Pillow refuses clearly and libvips does not.
-_OLD_JPEG, _JPEG = 6, 7
-RARE_COMPRESSIONS = {_OLD_JPEG: "old-style JPEG", 34925: "LZMA", 50000: "Zstandard"}
-# No build of the libraries reads these; asked for them, they complain on standard error.
-_NEVER_READ = {50001: "WebP"}
+JPEG = 7
+RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
+"""These are not in every libtiff, and libvips does not tell clearly that they are not."""
+_NEVER_READ = {6: "old-style JPEG"}
 PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
@@ -56,13 +51,12 @@ _BITS = {UNSIGNED: (8, 16, 32, 64), SIGNED: (8, 16, 32, 64), REAL: (16, 32, 64),
 _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB, _ICCLAB = 8, 9
 _SEPARATE_PLANES = 2
-_NO_PREDICTOR, HORIZONTAL = 1, 2
 _RGB, _CMYK = 2, 5
 _PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, _RGB, _CMYK)
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
-_YCBCR = 6
+YCBCR = 6
 _COLOR_SPACES = {
-    0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", _YCBCR: "srgb", _CIELAB: "lab", _ICCLAB: "lab",
+    0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", YCBCR: "srgb", _CIELAB: "lab", _ICCLAB: "lab",
     32844: "gray", 32845: "srgb",
 }  # fmt: skip
 _COLORS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
@@ -74,8 +68,8 @@ _MOST_CHANNELS = 65_535
 _MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of libvips
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of the first page, in its stored size, before its orientation.
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
+    """Read the facts of the first page, in its stored size, before its orientation, and its tags.
 
     A TIFF of many pages is a document and not an animation: ``frames`` is 1, and only the first page is read.
     """
@@ -100,12 +94,12 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
     _check_samples(reader, page, depth, channels)
     tile = math.prod(_tile(page))
-    return ImageInfo(
+    info = ImageInfo(
         format="tiff",
         width=width,
         height=height,
         colorspace=colorspace,
-        subsample=_subsampling(page) if photometric == _YCBCR else None,
+        subsample=_subsampling(page) if photometric == YCBCR else None,
         depth=8 if colorspace == "palette" else depth,
         bytes=reader.size,
         alpha=_has_alpha(page, channels - _COLORS[colorspace]),
@@ -115,6 +109,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         channels=channels,
         decoded_pixels=tile if tile > width * height else None,
     )
+    return info, page
 
 
 def needs_following_pages(page: Directory, levels: tuple[tuple[int, int], ...]) -> bool:
@@ -122,42 +117,20 @@ def needs_following_pages(page: Directory, levels: tuple[tuple[int, int], ...]) 
     return bool(levels) and Tag.SUB_DIRECTORIES not in page.entries
 
 
+def needs_tifffile(page: Directory) -> bool:
+    """Return True if libvips cannot decode the page, or decodes it to wrong pixels."""
+    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
+    eight_bit_lab = photometric == _CIELAB and bits == 8
+    full_ycbcr = photometric == YCBCR and compression != JPEG and _subsampling(page) == "4:4:4"
+    rare = bits in (12, 64) or compression in RARE_COMPRESSIONS
+    beyond = _has_alpha_beyond_libvips(page) or _has_tiles_beyond_libvips(page)
+    return has_planes(page) or eight_bit_lab or full_ycbcr or rare or beyond
+
+
 def has_planes(page: Directory) -> bool:
     """Return True if the page stores its channels one after the other, and not interleaved."""
     return page.first(Tag.PLANES, 1) == _SEPARATE_PLANES and page.first(Tag.CHANNELS, 1) > 1
-
-
-def has_halves(page: Directory) -> bool:
-    """Return True if libvips can only read the samples of 64 bits as two halves."""
-    return page.first(Tag.BITS, 1) == 64
-
-
-def has_alpha_beyond_libvips(page: Directory) -> bool:
-    """Return True if libvips divides premultiplied colors wrongly: it takes some samples to end at 255."""
-    if has_planes(page) or PREMULTIPLIED not in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS):
-        return False
-    bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
-    photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
-    if kind == REAL:
-        return photometric != _RGB
-    return kind == SIGNED or bits >= 32 or (photometric == _CMYK and bits == 16)
-
-
-def is_read_by_channels(page: Directory) -> bool:
-    """Return True if the channels of the page are decoded each for itself."""
-    bare = has_halves(page) or has_alpha_beyond_libvips(page)
-    return has_planes(page) or is_read_as_gray(page) or (bare and not is_beyond_libvips(page))
-
-
-def is_read_as_gray(page: Directory) -> bool:
-    """Return True if all samples of the page are decoded as those of one gray picture.
-
-    Pillow rounds colors of 16 bits to 8, and knows no gray of 12 and 16 bits whose lowest value is white.
-    """
-    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
-    plain = page.first(Tag.PREDICTOR, _NO_PREDICTOR) in (_NO_PREDICTOR, HORIZONTAL)
-    deep = bits == 16 and compression in RARE_COMPRESSIONS and plain
-    return not has_planes(page) and (deep or (bits == 12 and white_is_lowest(page)))
 
 
 def is_icc_lab(page: Directory) -> bool:
@@ -170,21 +143,21 @@ def white_is_lowest(page: Directory) -> bool:
     return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
 
 
-def is_beyond_libvips(page: Directory) -> bool:
-    """Return True if only Pillow decodes the page."""
-    bits, compression = page.first(Tag.BITS, 1), page.first(Tag.COMPRESSION, 1)
+def _has_alpha_beyond_libvips(page: Directory) -> bool:
+    """Return True if libvips divides premultiplied colors wrongly: it takes some samples to end at 255."""
+    if PREMULTIPLIED not in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS):
+        return False
+    bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
     photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
-    eight_bit_lab = photometric == _CIELAB and bits == 8
-    full_ycbcr = photometric == _YCBCR and compression != _JPEG and _subsampling(page) == "4:4:4"
-    rare = bits == 12 or compression in RARE_COMPRESSIONS
-    return eight_bit_lab or full_ycbcr or rare or has_tiles_beyond_libvips(page)
+    if kind == REAL:
+        return photometric != _RGB
+    return kind == SIGNED or bits >= 32 or (photometric == _CMYK and bits == 16)
 
 
-def has_tiles_beyond_libvips(page: Directory) -> bool:
+def _has_tiles_beyond_libvips(page: Directory) -> bool:
     """Return True if libvips takes the tiles for damage, as they are large in bytes or beside the image."""
     sides = _tile(page)
-    channels = 1 if has_planes(page) else page.first(Tag.CHANNELS, 1)
-    size = math.prod(sides) * channels * page.first(Tag.BITS, 1) / 8
+    size = math.prod(sides) * page.first(Tag.CHANNELS, 1) * page.first(Tag.BITS, 1) / 8
     beside = 2 * max(page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0))
     most = min(_MOST_TILE_SIDE, math.ceil(beside / _STEP_OF_TILES) * _STEP_OF_TILES)
     return max(sides) > most or size > _MOST_TILE_BYTES
@@ -197,24 +170,16 @@ def _tile(page: Directory) -> tuple[int, int]:
 def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:
     kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
     photometric = page.first(Tag.PHOTOMETRIC, 1)
-    old_jpeg = page.first(Tag.COMPRESSION, 1) == _OLD_JPEG
-    if has_planes(page) and (old_jpeg or photometric not in (*_PLAIN_PHOTOMETRICS, _CIELAB)):
+    if has_planes(page) and photometric not in (*_PLAIN_PHOTOMETRICS, _CIELAB):
         raise reader.unsupported(
             "its colors are stored in separate planes; save it with interleaved channels"
         )
+    if photometric in (_CIELAB, _ICCLAB) and (channels != 3 or depth not in (8, 16) or kind != UNSIGNED):
+        raise reader.unsupported(
+            "its Lab colors have transparency or samples of another type than 8 or 16 bits; save it as RGB"
+        )
     if len(set(page.numbers(Tag.BITS, _MOST_CHANNELS))) > 1:
         raise reader.unsupported("its channels have different numbers of bits; save it with 8 or 16 bits")
-    if has_alpha_beyond_libvips(page) and (photometric not in _PLAIN_PHOTOMETRICS or is_beyond_libvips(page)):
-        raise reader.unsupported(
-            "its premultiplied transparency is not supported in its compression or colors; "
-            "save it in RGB with unsigned samples of 16 bits and deflate"
-        )
-    predicted = page.first(Tag.PREDICTOR, _NO_PREDICTOR) != _NO_PREDICTOR
-    if depth == 64 and (predicted or photometric not in _PLAIN_PHOTOMETRICS):
-        raise reader.unsupported(
-            "its samples of 64 bits are only supported in gray, RGB and CMYK without a predictor; "
-            "save it with samples of 32 bits"
-        )
     narrow = channels == 1 and kind in (UNSIGNED, UNDEFINED) and depth in _BITS_OF_ONE_CHANNEL
     if not narrow and depth not in _BITS.get(kind, ()):
         name = {UNSIGNED: "unsigned", SIGNED: "signed", REAL: "floating-point"}.get(
@@ -277,10 +242,9 @@ def _pyramid(
 
 def _is_stored_alike(copy: Directory, page: Directory) -> bool:
     """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
-    if is_read_by_channels(copy) or is_read_by_channels(page) or unsound_tags(copy):
+    if needs_tifffile(copy) or needs_tifffile(page) or unsound_tags(copy):
         return False
-    known = copy.first(Tag.COMPRESSION, 1) in (*COMMON_COMPRESSIONS, *RARE_COMPRESSIONS)
     same_samples = all(
         copy.numbers(tag, _MOST_CHANNELS) == page.numbers(tag, _MOST_CHANNELS) for tag in _ALIKE
     )
-    return known and same_samples and is_beyond_libvips(copy) == is_beyond_libvips(page)
+    return copy.first(Tag.COMPRESSION, 1) in COMMON_COMPRESSIONS and same_samples

@@ -1,52 +1,37 @@
-"""TIFF: by libvips, and by Pillow the kinds that libvips cannot decode."""
+"""TIFF: by libvips, and by tifffile the kinds that libvips cannot decode, or decodes to wrong pixels."""
 
 from __future__ import annotations
 
-import functools
-import io
 import math
 import operator
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import Any
 
-import attrs
 import pyvips
 
-from imgsvc_core.errors import CorruptImage, UnsupportedFormat
+from imgsvc_core.errors import CorruptImage, MissingDependency, UnsupportedFormat
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.directory import Directory, read_first_directory, swapped
+from imgsvc_core.formats.directory import Directory, swapped
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.loading import check_stored, expected_size
-from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START
-from imgsvc_core.formats.pillow import SIXTEEN_BITS, lab_from_bytes, to_vips
-from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.loading import expected_size
+from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, PROFILE, XMP
+from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.tiff import without_tags as tiff_tags
+from imgsvc_core.formats.tiff import without_tags
 from imgsvc_core.formats.tiff.header import (
-    HORIZONTAL,
+    JPEG,
     PREMULTIPLIED,
-    RARE_COMPRESSIONS,
-    REAL,
-    SIGNED,
     STRAIGHT,
     TRANSPARENT,
-    UNSIGNED,
+    YCBCR,
     Tag,
-    has_halves,
-    has_planes,
-    has_tiles_beyond_libvips,
-    is_beyond_libvips,
     is_icc_lab,
-    is_read_as_gray,
-    is_read_by_channels,
     needs_following_pages,
+    needs_tifffile,
     white_is_lowest,
 )
-from imgsvc_core.formats.tiff.planes import as_bare_channels, as_gray_neighbors, planes_as_pages
 from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
 from imgsvc_core.formats.vips import (
     attach,
@@ -59,47 +44,23 @@ from imgsvc_core.formats.vips import (
     usual_interpretation,
 )
 
-if TYPE_CHECKING:
-    from PIL import Image
-
 _COLORS = {"gray": 1, "cmyk": 4}
-_SIDEWAYS = (5, 6, 7, 8)
-_UNKNOWN_SAMPLES = (
-    "The TIFF image cannot be read: its samples are not supported in its compression or layout; "
-    "save it with deflate, in strips."
-)
 _MOST_BYTES_OF_A_STRIP = 50 * 2**20  # that libvips reads unless told otherwise
-_PILLOW_NAMES = {34925: "lzma", 50000: "zstd"}
+_WITHOUT_IMAGECODECS = (1, 8, 32773, 32946, 34925)  # compressions that tifffile itself decodes
+_BLOBS = {PROFILE: Tag.PROFILE, XMP: Tag.XMP}
+# Of JFIF, as TIFF 6.0 has it unless a file states others.
+_YCBCR_TO_RGB = [[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]]
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
-    page = read_first_directory(HeaderReader(source, "TIFF"))
-    compression = page.first(Tag.COMPRESSION, 1)
+def read(source: ByteSource, info: ImageInfo, page: Directory, settings: LoadSettings) -> pyvips.Image:
+    """Return a page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
     _check_complete(source, page)
     unsound, alone = unsound_tags(page), not needs_following_pages(page, info.levels)
     if unsound or (alone and page.next):
-        source = tiff_tags.without(source, page, unsound, last=alone)
-    try:
-        return _read(source, page, info, settings)
-    except CorruptImage as error:
-        known = compression not in RARE_COMPRESSIONS or _pillow_has_codec(compression)
-        if known or not isinstance(error.__cause__, OSError):
-            raise
-        name = RARE_COMPRESSIONS[compression]
-        raise UnsupportedFormat(
-            f"The TIFF image with {name} compression cannot be read here: {error.__cause__}; "
-            "save it with deflate."
-        ) from error
-
-
-def _read(source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    if is_read_by_channels(page):
-        image = _read_channels(source, page, info, settings)
-    elif is_beyond_libvips(page):
-        image = _eight_or_sixteen_bits(_decode_by_pillow(source, page, info), page)
-        if settings.scale < 1:
-            image = _reduced(image, *expected_size(info, settings))
+        source = without_tags.without(source, page, unsound, last=alone)
+    if needs_tifffile(page):
+        image = _read_by_tifffile(source, page, info)
+        image = _reduced(image, *expected_size(info, settings)) if settings.scale < 1 else image
     else:
         image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
         image = _lab(image, page) if is_icc_lab(page) else image
@@ -115,24 +76,6 @@ def _iptc(page: Directory) -> bytes:
     except CorruptImage:
         return b""
     return records if records.startswith(IPTC_START) else swapped(records, 4)
-
-
-@functools.cache
-def _pillow_has_codec(compression: int) -> bool:
-    """Return True if Pillow can write with a compression, which shows that its libtiff has the codec.
-
-    Reading cannot tell: Pillow raises the same error for a missing codec and for damage. Old-style JPEG
-    cannot be written, so it counts as missing.
-    """
-    from PIL import Image
-
-    if compression not in _PILLOW_NAMES:
-        return False
-    try:
-        Image.new("L", (1, 1)).save(io.BytesIO(), "TIFF", compression=_PILLOW_NAMES[compression])
-    except OSError:
-        return False
-    return True
 
 
 def _check_complete(source: ByteSource, page: Directory) -> None:
@@ -165,106 +108,75 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     return _reduced(image, *expected_size(info, settings))
 
 
-def _read_channels(
-    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings
-) -> pyvips.Image:
-    """Read channel by channel: planes, or samples that libvips does not know or divides wrongly."""
+def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> pyvips.Image:
+    """Decode a whole page, whatever its layout and samples are."""
     alpha = _alpha_channel(page, info)
-    channels = [*range(_COLORS.get(info.colorspace, 3)), *([] if alpha is None else [alpha])]
-    if has_planes(page):
-        joined = _planes(source, page, info, settings, channels)
-    elif is_read_as_gray(page):
-        joined = _bands(_read_as_gray(source, page, info), channels)
-    else:
-        samples = still(_open(as_bare_channels(source, page), settings))
-        samples = _samples_of_halves(samples, page) if has_halves(page) else samples
-        joined = _bands(samples, channels)
-    if info.colorspace == "lab":
-        return _lab(joined, page)
-    bare = has_halves(page) or not has_planes(page)
-    if bare and white_is_lowest(page) and joined.format in ("uchar", "ushort", "uint"):
-        joined = _inverted(joined)  # as libvips does for samples that it knows
-    usual = usual_interpretation(joined.bands, joined.format)
-    joined = joined.copy(interpretation="cmyk" if info.colorspace == "cmyk" else usual)
-    if alpha is None or _extra_kinds(page, info).get(alpha) != PREMULTIPLIED:
-        return _eight_or_sixteen_bits(joined, page)
-    if joined.format == "float":
-        return _eight_or_sixteen_bits(joined.unpremultiply(max_alpha=1), page)
-    image = _eight_or_sixteen_bits(joined, page)
-    straight = image.unpremultiply(max_alpha=255 if image.format == "uchar" else 65535)
-    return straight.rint().cast(image.format).copy(interpretation=image.interpretation)
+    colors = 1 if info.colorspace == "palette" else _COLORS.get(info.colorspace, 3)
+    image = from_array(_samples(source, page, [*range(colors), *([] if alpha is None else [alpha])]))
+    image = full_range(image, 12) if page.first(Tag.BITS, 1) == 12 else image
+    fields = {name: page.content(tag) for name, tag in _BLOBS.items() if tag in page.entries}
+    image = attach(_with_colors(image, page, info, alpha), fields)
+    if info.orientation != 1:
+        set_int(image, "orientation", info.orientation)
+    return image
 
 
-def _planes(
-    source: ByteSource, page: Directory, info: ImageInfo, settings: LoadSettings, channels: Sequence[int]
-) -> pyvips.Image:
-    """Join the channels of a page that stores each for itself."""
-    pages = planes_as_pages(source, page, channels)
-    if page.first(Tag.COMPRESSION, 1) in RARE_COMPRESSIONS or has_tiles_beyond_libvips(page):
-        planes = [_decode_by_pillow(pages, page, info, number) for number in range(len(channels))]
-    else:
-        planes = [still(_open(pages, settings, page=number)) for number in range(len(channels))]
-        if has_halves(page):
-            planes = [_samples_of_halves(plane, page) for plane in planes]
-    return planes[0].bandjoin(planes[1:])
-
-
-def _read_as_gray(source: ByteSource, page: Directory, info: ImageInfo) -> pyvips.Image:
-    """Decode the samples of all channels as those of one gray picture."""
-    copy = as_gray_neighbors(source, page)
-    wide = attrs.evolve(info, width=info.width * page.first(Tag.CHANNELS, 1))
-    gray = read_first_directory(HeaderReader(copy, "TIFF"))
-    return _decode_by_pillow(copy, gray, wide, convert=partial(_neighbors, page=page))
-
-
-def _neighbors(picture: Image.Image, page: Directory) -> pyvips.Image:
-    """Return the pixels whose samples of 12 or 16 bits are neighbors in a gray picture."""
+def _samples(source: ByteSource, page: Directory, channels: list[int]) -> Any:
+    """Return an array of (height, width, channels), with samples of a type that libvips knows."""
     import numpy as np
+    import tifffile
 
-    channels, kind = page.first(Tag.CHANNELS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
-    predicted = page.first(Tag.PREDICTOR, 1) == HORIZONTAL
-    samples = np.asarray(picture).astype(np.uint16, copy=predicted)
-    samples = samples.reshape(picture.height, -1, channels)
-    if page.first(Tag.BITS, 1) == 12:
-        return full_range(from_array(samples << 4), 12)
-    if predicted:
-        step = page.first(Tag.TILE_WIDTH, 0) or samples.shape[1]
-        for left in range(0, samples.shape[1], step):
-            part = samples[:, left : left + step]
-            np.cumsum(part, axis=1, dtype=np.uint16, out=part)
-    if kind == REAL:
-        return from_array(samples.view(np.float16).astype(np.float32))
-    return from_array(samples.view(np.int16) if kind == SIGNED else samples)
+    compression, bits = page.first(Tag.COMPRESSION, 1), page.first(Tag.BITS, 1)
+    if compression not in _WITHOUT_IMAGECODECS and find_spec("imagecodecs") is None:
+        raise MissingDependency(
+            "The TIFF image cannot be read here, as its compression or layout is a rare one; install what "
+            "reads it with: pip install 'imgsvc[tiff]'."
+        )
+    with source.open() as file, decoder("tiff"):
+        stored = tifffile.TiffFile(file).pages.first
+        parts = math.prod(stored.chunked)
+        lengths = stored.databytecounts[:parts]
+        if len(lengths) < parts or not all(lengths) or not all(stored.dataoffsets[:parts]):
+            raise CorruptImage("The TIFF image is damaged: a part of its pixels is missing.")
+        planes = stored.asarray(squeeze=False, maxworkers=1)[:, 0]
+        palette = stored.colormap
+    if palette is not None:
+        return (palette >> 8).astype(np.uint8).T[planes[0, :, :, 0]]
+    axis = 0 if len(planes) > 1 else 3
+    if planes.shape[axis] > len(channels):
+        planes = planes.take(channels, axis)
+    samples = np.moveaxis(planes[..., 0], 0, 2) if axis == 0 else planes[0]
+    kind, size = samples.dtype.kind, samples.dtype.itemsize
+    if bits < 8:
+        return samples.astype(np.uint8) * np.uint8(255 // (2**bits - 1))
+    if bits == 12:
+        samples = samples << 4
+    elif size == 8 and kind != "f":
+        samples = samples >> 32
+    return samples.astype(np.float32 if kind == "f" else f"{kind}{min(size, 4)}", order="C", copy=False)
 
 
-def _bands(image: pyvips.Image, chosen: Iterable[int]) -> pyvips.Image:
-    first, *rest = (image[band] for band in chosen)
-    return first.bandjoin(rest) if rest else first
-
-
-def _samples_of_halves(image: pyvips.Image, page: Directory) -> pyvips.Image:
-    """Return floats, or the upper halves of whole numbers, from channels that are halves of 64 bits.
-
-    libvips has given the halves the byte order of this machine, but left them in the order of the file.
-    """
-    upper = 0 if page.layout.order == ">" else 1
-    kind = page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
-    if kind == REAL:
-        order = list(range(image.bands))
-        if page.layout.order != ("<" if sys.byteorder == "little" else ">"):
-            order = [channel ^ 1 for channel in order]
-        return _bands(image, order).copy(format="double", bands=image.bands // 2).cast("float")
-    words = _bands(image, range(upper, image.bands, 2))
-    return words.copy(format="int") if kind == SIGNED else words
+def _with_colors(image: pyvips.Image, page: Directory, info: ImageInfo, alpha: int | None) -> pyvips.Image:
+    """Return the picture that the samples of channels stand for."""
+    if info.colorspace == "lab":
+        return _lab(image, page)
+    if page.first(Tag.PHOTOMETRIC, 1) == YCBCR and page.first(Tag.COMPRESSION, 1) != JPEG:
+        return (image - [0, 128, 128]).recomb(_YCBCR_TO_RGB).rint().cast("uchar").copy(interpretation="srgb")
+    if white_is_lowest(page) and image.format in ("uchar", "ushort", "uint"):
+        image = _inverted(image)  # as libvips does for samples that it knows
+    usual = usual_interpretation(image.bands, image.format)
+    image = image.copy(interpretation="cmyk" if info.colorspace == "cmyk" else usual)
+    if alpha is None or _extra_kinds(page, info).get(alpha) != PREMULTIPLIED:
+        return _eight_or_sixteen_bits(image, page)
+    if image.format == "float":
+        return _eight_or_sixteen_bits(image.unpremultiply(max_alpha=1), page)
+    image = _eight_or_sixteen_bits(image, page)
+    divided = image.unpremultiply(max_alpha=255 if image.format == "uchar" else 65535)
+    return divided.rint().cast(image.format).copy(interpretation=image.interpretation)
 
 
 def _lab(image: pyvips.Image, page: Directory) -> pyvips.Image:
     """Convert CIELAB of 8 or 16 bits to real numbers."""
-    if image.bands != 3 or image.format not in ("uchar", "ushort"):
-        raise UnsupportedFormat(
-            "The TIFF image cannot be read: its Lab colors have transparency or samples of another type than "
-            "8 or 16 bits; save it as RGB."
-        )
     if image.format == "uchar":
         return lab_from_bytes(image, signed=not is_icc_lab(page))
     if is_icc_lab(page):  # 65280 is what 255 is in 8 bits
@@ -329,76 +241,6 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
 def _inverted(image: pyvips.Image) -> pyvips.Image:
     gray = 1 - image[0] if image.format == "float" else image[0] ^ -1
     return gray if image.bands == 1 else gray.bandjoin(image[1])
-
-
-def _decode_by_pillow(
-    source: ByteSource,
-    page: Directory,
-    info: ImageInfo,
-    number: int = 0,
-    convert: Callable[[Image.Image], pyvips.Image] | None = None,
-) -> pyvips.Image:
-    """Decode a page with Pillow, which reaches only some copies of a pyramid."""
-    from PIL import Image
-    from PIL.TiffImagePlugin import TiffImageFile
-
-    undo = {
-        2: Image.Transpose.FLIP_LEFT_RIGHT,
-        3: Image.Transpose.ROTATE_180,
-        4: Image.Transpose.FLIP_TOP_BOTTOM,
-        5: Image.Transpose.TRANSPOSE,
-        6: Image.Transpose.ROTATE_90,
-        7: Image.Transpose.TRANSVERSE,
-        8: Image.Transpose.ROTATE_270,
-    }
-    orientation = info.orientation
-    with source.open() as file:
-        with decoder("tiff"):
-            try:
-                picture = TiffImageFile(file)
-                picture.seek(number)
-            except SyntaxError as error:  # Pillow knows no such samples
-                raise UnsupportedFormat(_UNKNOWN_SAMPLES) from error
-        if _pillow_misreads(picture.mode, page):
-            raise UnsupportedFormat(_UNKNOWN_SAMPLES)
-        # Pillow turns TIFF upright by itself; callers expect every image as it is stored.
-        check_stored(*(picture.size[::-1] if orientation in _SIDEWAYS else picture.size), info)
-        with decoder("tiff"):
-            picture.load()
-        upright: Image.Image = picture
-        stored = upright.transpose(undo[orientation]) if orientation in undo else upright
-        profile, xmp = picture.info.get("icc_profile"), picture.info.get("xmp")
-        native = _native(stored, page) if convert is None else convert(stored)
-        image = attach(native, {"icc-profile-data": profile, "xmp-data": xmp})
-    if orientation != 1:
-        set_int(image, "orientation", orientation)
-    return image
-
-
-def _pillow_misreads(mode: str, page: Directory) -> bool:
-    """Return True for samples whose bytes Pillow swaps twice, or whose white it takes for black."""
-    swapped = mode in ("I", "F") and page.layout.order == ">"
-    return swapped or (mode in SIXTEEN_BITS and white_is_lowest(page))
-
-
-def _native(picture: Image.Image, page: Directory) -> pyvips.Image:
-    """Return the pixels with samples of the type that the file states.
-
-    Pillow takes signed bytes for unsigned ones, has all other whole numbers as signed ones of 32 bits, and
-    does not stretch 12 bits to 16.
-    """
-    import numpy as np
-
-    kind, bits = page.first(Tag.SAMPLE_FORMAT, UNSIGNED), page.first(Tag.BITS, 1)
-    if bits == 12:
-        return full_range(from_array(np.asarray(picture).astype(np.uint16) << 4), 12)
-    if picture.mode == "I":
-        sample = {(SIGNED, 16): np.int16, (SIGNED, 32): np.int32}.get((kind, bits), np.uint32)
-        return from_array(np.asarray(picture).astype(sample))
-    if picture.mode == "F":
-        return from_array(np.asarray(picture))
-    image = to_vips(picture)
-    return image.copy(format="char") if (kind, bits) == (SIGNED, 8) and picture.mode == "L" else image
 
 
 def _reduced(image: pyvips.Image, width: float, height: float) -> pyvips.Image:
