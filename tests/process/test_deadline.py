@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import numpy as np
 import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
-from imgsvc_core.formats.jp2.codestream import encode_by_tiles
 from imgsvc_core.processing import process_variants
-from tests.support import encoded, handmade
+from tests.support import encoded
 
 
 def endless(side: int = 20_000) -> pyvips.Image:
@@ -150,18 +148,9 @@ def test_opening_a_source_takes_no_longer_than_allowed(look: Callable[..., Any])
     assert float(took) < 3 + 1 + 2  # the machine may be busy
 
 
-def large_jp2() -> bytes:
-    """36 million pixels of noise, whose tiles are all the same. Pillow decodes them for ten seconds."""
-    noise = np.random.default_rng(0).integers(0, 256, (512, 512, 3), np.uint8)
-    tile = handmade.pillow(noise, "JPEG2000", mct=1)
-    boxes, codestream = encode_by_tiles(np.zeros((6144, 6144, 3), np.uint8), lambda _: tile)
-    return b"".join((boxes, *codestream))
-
-
 NATIVE = {
     "encoder": "encoder, {'output': {'format': 'avif', 'effort': 9}}",
     "encoder that holds the interpreter": "large, {'output': {'format': 'jp2'}}",
-    "decoder that holds the interpreter": "large_jp2(), {'scale': {'size': .2}, 'output': {'format': 'gif'}}",
     "filter": "large, {'filter': {'blur': {'mode': 'zoom', 'value': 100}}, 'output': {'format': 'webp'}}",
     "drawing": "HUGE_STYLE",
 }
@@ -176,7 +165,7 @@ def test_whatever_a_codec_is_at_the_caller_is_free_within_a_second(work: str, ho
         import attrs
         import pyvips
         import imgsvc_core as imgsvc
-        from tests.process.test_deadline import HUGE_STYLE, large_jp2
+        from tests.process.test_deadline import HUGE_STYLE
         noise = pyvips.Image.gaussnoise(2000, 1500, mean=128, sigma=60).cast("uchar")
         encoder = noise.bandjoin([noise, noise]).copy(interpretation="srgb").copy_memory()
         large = encoder.replicate(3, 4).copy_memory()

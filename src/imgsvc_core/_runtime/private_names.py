@@ -6,7 +6,7 @@ imported: most are optional. The classes are mixins, which go before the class o
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyvips
@@ -26,15 +26,6 @@ def read_resolution(picture: Jpeg2KImageFile, size: tuple[int, int], reduce: int
     assert isinstance(arguments, tuple)
     picture._size = size
     picture.tile = [_Tile(codec, (0, 0, *size), offset, (arguments[0], reduce, *arguments[2:]))]
-
-
-def load_decoded(picture: Jpeg2KImageFile, pixels: IO[bytes]) -> None:
-    """Let Pillow load the pixels of a JPEG 2000 file from another file, in which they are decoded."""
-    from PIL.ImageFile import _Tile
-
-    picture.fp = pixels
-    picture.tile = [_Tile("raw", (0, 0, *picture.size), 0, (picture.mode, 0, 1))]
-    picture.load()
 
 
 async def call_s3(filesystem: Any, method: str, **arguments: Any) -> Any:

@@ -13,7 +13,6 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jp2 import decoding as jp2_decoding
 from imgsvc_core.formats.jp2.header import Palette, check_tiles, is_premultiplied, read_palette, read_profile
 from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.pillow import to_vips
@@ -70,7 +69,8 @@ def _decode_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image
         check_stored(*picture.size, info)
         if reduce:
             read_resolution(picture, info.levels[reduce - 1], reduce)
-        jp2_decoding.load(picture, data, reduce)
+        with decoder("jp2"):
+            picture.load()
         return to_vips(picture)
 
 

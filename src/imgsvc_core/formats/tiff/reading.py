@@ -9,7 +9,7 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core.errors import CorruptImage, MissingDependency, UnsupportedFormat
+from imgsvc_core.errors import CorruptImage, MissingDependency
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
@@ -115,7 +115,7 @@ def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> p
     image = from_array(_samples(source, page, [*range(colors), *([] if alpha is None else [alpha])]))
     image = full_range(image, 12) if page.first(Tag.BITS, 1) == 12 else image
     fields = {name: page.content(tag) for name, tag in _BLOBS.items() if tag in page.entries}
-    image = attach(_with_colors(image, page, info, alpha), fields)
+    image = _with_colors(attach(image, fields), page, info, alpha)
     if info.orientation != 1:
         set_int(image, "orientation", info.orientation)
     return image
