@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.sink import Sink
 
 
-class Tiff(Format["Directory"]):
+class Tiff(Format):
     """TIFF and BigTIFF: the first page."""
 
     name = "tiff"
@@ -30,6 +30,9 @@ class Tiff(Format["Directory"]):
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.LEVELS
     becomes = "jpg"
+
+    header: Directory
+    """The first page."""
 
     @classmethod
     def probe(cls, reader: HeaderReader) -> Tiff:
