@@ -1,10 +1,10 @@
-"""The way of a request: parse, open, compile, load, render, save."""
+"""The way of a request: parse, open, look, compile, load, render, encode."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, Unpack, overload
@@ -25,30 +25,28 @@ from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
 from imgsvc_core.pixels.border_search import find_border
+from imgsvc_core.pixels.colorspace import told_by_pixels
 from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
 from imgsvc_core.pixels.small import encode_at_once
-from imgsvc_core.pixels.watermarks import Watermarks, receive_watermark, render_watermark
-from imgsvc_core.plan import Plan, compile_plan, wants_faces
+from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_watermark
+from imgsvc_core.plan import NOTHING_SEEN, Plan, Seen, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
-from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import decoded_bound
-from imgsvc_core.plan.steps import LayWatermark
-from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Spec, Trim, Watermark, parse
+from imgsvc_core.spec import Spec, parse
 from imgsvc_core.spec.effects import NinePatch
+from imgsvc_core.targets.encoding import encode_best
 from imgsvc_core.targets.result import Result, Timing
-from imgsvc_core.targets.saving import save_best
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, suffix_of, writing
 
 _DEFAULT_LIMITS = Limits()
 
 
 class ProcessOptions(TypedDict, total=False):
-    """The keyword arguments of `process`, which says what they mean."""
+    """The keyword arguments of `process` and `process_variants`, which say what they mean."""
 
     limits: Limits | None
     watermarks: Watermarks | None
@@ -85,13 +83,7 @@ def process(
     source: Source,
     spec: Spec | Mapping[str, Any] | None = None,
     target: Target | None = None,
-    *,
-    limits: Limits | None = None,
-    watermarks: Watermarks | None = None,
-    name: str | None = None,
-    digest: bool = False,
-    accept: str | None = None,
-    threads: int | None = None,
+    **options: Unpack[ProcessOptions],
 ) -> Result[Any]:
     """Do what a request asks for to one image.
 
@@ -119,67 +111,63 @@ def process(
         MissingDependency: an optional package is needed.
         EncodingFailed, TargetError: the result cannot be written.
     """
-    requests = {"": {} if spec is None else spec}
-    results = _run(
-        source,
-        requests,
-        target,
-        limits=limits,
-        watermarks=watermarks,
-        name=name,
-        digest=digest,
-        accept=accept,
-        threads=threads,
-    )
-    return results[""]
+    check_target(target)
+    [result] = _run(source, [_Wanted(parse({} if spec is None else spec), target)], **options)
+    return result
 
 
 @without_pictures
 def process_variants(
-    source: Source,
-    variants: Mapping[str, Spec | Mapping[str, Any]],
-    *,
-    limits: Limits | None = None,
-    watermarks: Watermarks | None = None,
-    name: str | None = None,
-    digest: bool = False,
-    threads: int | None = None,
+    source: Source, variants: Mapping[str, Spec | Mapping[str, Any]], **options: Unpack[ProcessOptions]
 ) -> dict[str, Result[bytes]]:
     """Do what several requests ask for to one image, which is decoded once for all of them.
 
     Args:
         source: as in `process`.
         variants: requests by name.
-        limits: how much work each of them may cause; ``seconds`` are for all of them together.
-        watermarks: the watermark images by id, or a function from id to image.
-        name: the file name of the source to report if it has none.
-        digest: whether to compute ``sha256`` of source and results.
-        threads: how many threads libvips may use; all cores by default.
+        options: as in `process`. ``limits`` are those of each variant, but for ``seconds``, which are for all
+            of them together.
 
     Return the results by name, their bytes in ``Result.data``. Raises what `process` raises.
     """
-    return _run(
-        source, variants, limits=limits, watermarks=watermarks, name=name, digest=digest, threads=threads
-    )
+    wanted = [_Wanted(parse(spec), variant=variant) for variant, spec in variants.items()]
+    return dict(zip(variants, _run(source, wanted, **options), strict=True))
+
+
+@attrs.frozen(eq=False)
+class _Wanted:
+    """A result that is wanted of a source: the request, where it goes, and its name among variants.
+
+    The ``file`` of a target is open while the work goes on.
+    """
+
+    spec: Spec
+    target: Target | None = None
+    file: BinaryIO | None = None
+    variant: str | None = None
 
 
 @attrs.frozen(kw_only=True)
-class _Task:
-    """What to do to one source. What belongs to the caller, such as open files, has been read."""
+class _Job:
+    """What all results of a source share: the source, and `ProcessOptions` with their defaults.
+
+    What belongs to the caller, such as open files, has been read.
+    """
 
     source: Source
-    requests: Mapping[str, Spec]
-    watermarks: Mapping[str, Source]
-    target: Target | None
     limits: Limits
-    options: ProcessOptions
+    watermarks: ReceivedWatermarks
     deadline: Deadline
     started: float
+    name: str | None = None
+    digest: bool = False
+    accept: str | None = None
+    threads: int | None = None
 
 
 @attrs.frozen
-class _VariantResult:
-    """What came of one request."""
+class _Made:
+    """A result before it is described: facts of the source as far as its pixels are known, and the bytes."""
 
     info: ImageInfo
     plan: Plan
@@ -190,177 +178,153 @@ class _VariantResult:
 
 def _run(
     source: Source,
-    requests: Mapping[str, Spec | Mapping[str, Any]],
-    target: Target | None = None,
-    **options: Unpack[ProcessOptions],
-) -> dict[str, Result[Any]]:
-    """Parse requests, do what they ask for, and put the results where they are to go."""
-    check_target(target)
+    wanted: Sequence[_Wanted],
+    *,
+    limits: Limits | None = None,
+    watermarks: Watermarks | None = None,
+    **options: Any,
+) -> list[Result[Any]]:
+    """Make all results of a source, and put them where they are to go."""
     check_threads(options.get("threads"))
-    parsed = {key: parse(request) for key, request in requests.items()}
-    limits = limits_or(options.get("limits"), _DEFAULT_LIMITS)
+    limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), Deadline(limits.seconds)
-    task = _Task(
-        source=received(source, limits, deadline, name=options.get("name")),
-        requests=parsed,
-        watermarks=_received_watermarks(parsed, options.get("watermarks"), limits, deadline),
-        target=target,
+    source = received(source, limits, deadline, name=options.get("name"))
+    marks: dict[str, Source] = {}
+    for one in wanted:
+        for id in one.spec.pictures:
+            with _naming(one):
+                marks[id] = marks[id] if id in marks else receive_watermark(id, watermarks, limits, deadline)
+    job = _Job(
+        source=source,
         limits=limits,
-        options=options,
+        watermarks=ReceivedWatermarks(marks, limits, deadline),
         deadline=deadline,
         started=started,
+        **options,
     )
-    with contextlib.ExitStack() as stack:  # closed here: nothing is left of a target if the time is up
-
-        def open_target() -> BinaryIO:
-            assert target is not None
-            return stack.enter_context(writing(target))
-
-        made = deadline.run(_process_task, task, open_target)
-    for one in made.values():
-        if target is not None and one.encoded.data is not None:
-            # After the deadline: a slow receiver is no slow image.
-            with writing(target, FORMATS[one.encoded.format].media_type) as file:
-                write_all(file, one.encoded.data)
-    return {key: _result(task, made[key]) for key in parsed}
+    with contextlib.ExitStack() as files:  # nothing is left of them if the work fails or the time is up
+        wanted = [_with_file(one, files) if is_file(one.target) else one for one in wanted]
+        made = deadline.run(_make_all, job, wanted)
+        for one in wanted:
+            _hand_over(made[one].encoded, one)
+    return [_result(job, one, made[one]) for one in wanted]
 
 
-def _process_task(task: _Task, open_target: Callable[[], BinaryIO]) -> dict[str, _VariantResult]:
-    """Open the source, compile the requests, and make the results."""
-    limits, deadline = task.limits, task.deadline
-    name, digest = task.options.get("name"), task.options.get("digest", False)
-    opened = open_source(task.source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
-    opened = attrs.evolve(opened, threads=task.options.get("threads"))
-    wanted = any(map(wants_faces, task.requests.values()))
-    found = find_faces(opened, limits, deadline) if wanted else None
-    asked = (request.trim for request in task.requests.values())
-    trims = {trim for trim in asked if trim is not None and trim.box is None}
-    trimmed = {trim: find_border(opened, trim, limits, deadline) for trim in trims}
-    plans = _compile(task, task.requests, opened.info, found, trimmed)
-    with naming_shortage(max(plan.memory for plan in plans.values())):
-        return _make(task, opened, plans, found, trimmed, open_target)
+def _with_file(one: _Wanted, files: contextlib.ExitStack) -> _Wanted:
+    """Open the file that becomes the target."""
+    assert one.target is not None
+    return attrs.evolve(one, file=files.enter_context(writing(one.target)))
 
 
-def _compile(
-    task: _Task,
-    keys: Iterable[str],
-    info: ImageInfo,
-    found: tuple[Face, ...] | None,
-    trimmed: Mapping[Trim, Box],
-) -> dict[str, Plan]:
-    """Return the plans of some of the requests."""
-    plans = {}
-    for key in keys:
-        with _naming_variant(key):
-            request = task.requests[key]
-            plans[key] = compile_plan(
-                request,
-                info,
-                limits=task.limits,
-                faces=found or (),
-                trimmed=trimmed.get(request.trim) if request.trim else None,
-                paddings=_paddings(task, request),
-                suffix=suffix_of(task.target),
-                accept=task.options.get("accept"),
-            )
-    return plans
+def _hand_over(encoded: Encoded, one: _Wanted) -> None:
+    """Give a target what was encoded into memory. A slow receiver is no slow image: the deadline is over."""
+    if encoded.data is None or one.target is None:
+        return
+    if one.file is not None:
+        write_all(one.file, encoded.data)
+        return
+    with writing(one.target, FORMATS[encoded.format].media_type) as file:
+        write_all(file, encoded.data)
 
 
-def _paddings(task: _Task, request: Spec) -> dict[str, Sides]:
-    """Return the spaces that the nine-patch frames of a request ask for."""
-    frames = {item.id for item in request.filter if isinstance(item, NinePatch)}
-    if not frames:
-        return {}
-    from imgsvc_core.pixels.nine_patch import padding
-
-    picture = partial(render_watermark, task.watermarks, task.limits, task.deadline, 0)
-    return {id: padding(picture(LayWatermark(Watermark(id=id)), Size(1, 1))) for id in frames}
-
-
-def _make(
-    task: _Task,
-    opened: Opened,
-    plans: Mapping[str, Plan],
-    found: tuple[Face, ...] | None,
-    trimmed: Mapping[Trim, Box],
-    open_target: Callable[[], BinaryIO],
-) -> dict[str, _VariantResult]:
-    """Load, render and save; plans that decode in the same way share the decoded image."""
-    limits, deadline = task.limits, task.deadline
-    info, started = opened.info, task.started
-    made = _make_at_once(opened, plans, found, started)
-    for settings, served in decodings({key: plan for key, plan in plans.items() if key not in made}):
-        image = deadline.watch(opened.load(settings))
-        if image.hasalpha() and not opened.info.alpha:  # the pixels know better than the header
-            info = attrs.evolve(opened.info, alpha=True)
-            compiled = _compile(task, served, info, found, trimmed)
-            served = {key: attrs.evolve(plan, load=settings) for key, plan in compiled.items()}
-        if len(served) > 1:
-            shared = decoded_bound(info, settings)
-            check_memory(shared + max(plan.memory for plan in served.values()), limits)
-            with translate_errors(info.format):
-                image = in_memory(image)
-        for key, plan in served.items():
-            loaded = time.perf_counter()
-            with _naming_variant(key):
+def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
+    """Open the source, look at it where sizes depend on its pixels, compile the requests, and make all."""
+    opened = open_source(
+        job.source,
+        job.limits,
+        inlined_pixels=job.limits.source_pixels,
+        name=job.name,
+        digest=job.digest,
+    )
+    if job.threads is not None:
+        opened = attrs.evolve(opened, threads=job.threads)
+    seen = _look(job, opened, [one.spec for one in wanted])
+    plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
+    with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
+        made = _make_at_once(job, opened, plans)
+        started = time.perf_counter() if made else job.started
+        rest = {one: plan for one, plan in plans.items() if one not in made} if made else plans
+        for settings, served in decodings(rest):
+            image = job.deadline.watch(opened.load(settings))
+            told = info = told_by_pixels(opened.info, image)
+            if info is not opened.info:  # the pixels know better than the header
+                again = {one: _compile(job, one, info, seen) for one in served}
+                served = {one: attrs.evolve(plan, load=settings) for one, plan in again.items()}
+                told = attrs.evolve(info, colorspace=opened.info.colorspace)
+            if len(served) > 1:
+                shared = decoded_bound(info, settings)
+                check_memory(shared + max(plan.memory for plan in served.values()), job.limits)
                 with translate_errors(info.format):
-                    mark = partial(render_watermark, task.watermarks, limits, deadline, plan.memory)
-                    rendered = render(image, plan, mark)
-                rendered_at = time.perf_counter()
-                encoded = _save(deadline.watch(rendered.image), plan, task.target, open_target)
-            finished = time.perf_counter()
-            timing = Timing(
-                decode=_ms(loaded - started),
-                process=_ms(rendered_at - loaded),
-                encode=_ms(finished - rendered_at),
-            )
-            faces = None if found is None else plan.faces_in_result(rendered.regions)
-            made[key] = _VariantResult(info, plan, faces, encoded, timing)
-            started = finished
+                    image = in_memory(image)
+            for one, plan in served.items():
+                with _naming(one):
+                    made[one] = _make(job, one, plan, image, told, started)
+                started = time.perf_counter()
     return made
 
 
-def _make_at_once(
-    opened: Opened, plans: Mapping[str, Plan], found: tuple[Face, ...] | None, started: float
-) -> dict[str, _VariantResult]:
+def _look(job: _Job, opened: Opened, specs: Sequence[Spec]) -> Seen:
+    """Look up in pixels what the sizes of results depend on."""
+    faces = find_faces(opened, job.limits, job.deadline) if any(map(wants_faces, specs)) else None
+    trims = {spec.trim for spec in specs if spec.trim is not None and spec.trim.box is None}
+    frames = {item.id for spec in specs for item in spec.filter if isinstance(item, NinePatch)}
+    if faces is None and not trims and not frames:
+        return NOTHING_SEEN
+    return Seen(
+        faces=faces,
+        borders={trim: find_border(opened, trim, job.limits, job.deadline) for trim in trims},
+        frames={id: job.watermarks.sides(id) for id in frames},
+    )
+
+
+def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
+    with _naming(one):
+        suffix = suffix_of(one.target)
+        return compile_plan(one.spec, info, limits=job.limits, seen=seen, suffix=suffix, accept=job.accept)
+
+
+def _make(job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image, told: ImageInfo, started: float) -> _Made:
+    """Render and encode a decoded image."""
+    loaded = time.perf_counter()
+    with translate_errors(plan.info.format):
+        rendered = render(image, plan, partial(job.watermarks.picture, memory=plan.memory))
+    rendered_at = time.perf_counter()
+    image = job.deadline.watch(rendered.image)
+    if len(plan.save) > 1 or plan.save_exactly:
+        encoded = encode_best(image, plan.save, plan.save_exactly)
+    else:
+        encoded = save(image, plan.save[0], one.file)
+    timing = Timing.between(started, loaded, rendered_at, time.perf_counter())
+    return _Made(told, plan, plan.faces_in_result(rendered.regions), encoded, timing)
+
+
+def _make_at_once(job: _Job, opened: Opened, plans: Mapping[_Wanted, Plan]) -> dict[_Wanted, _Made]:
     """Return the results of those plans that have a way of their own."""
-    made: dict[str, _VariantResult] = {}
+    made: dict[_Wanted, _Made] = {}
     if opened.encoded is None:
         return made
-    for key, plan in plans.items():
+    for one, plan in plans.items():
         begun = time.perf_counter()
         encoded = encode_at_once(opened.encoded, plan, opened.threads)
         if encoded is not None:
-            finished = time.perf_counter()
-            timing = Timing(decode=_ms(begun - started), process=0.0, encode=_ms(finished - begun))
-            faces = None if found is None else plan.faces_in_result(())
-            made[key] = _VariantResult(opened.info, plan, faces, encoded, timing)
+            timing = Timing.between(job.started, begun, begun, time.perf_counter())
+            made[one] = _Made(opened.info, plan, plan.faces_in_result(()), encoded, timing)
     return made
 
 
-def _save(
-    image: pyvips.Image, plan: Plan, target: Target | None, open_target: Callable[[], BinaryIO]
-) -> Encoded:
-    """Encode into memory, or straight into the target if that is a file."""
-    if len(plan.save) > 1 or plan.save_exactly:
-        return save_best(image, plan.save, plan.save_exactly)
-    return save(image, plan.save[0], open_target() if is_file(target) else None)
-
-
-def _result(task: _Task, made: _VariantResult) -> Result[Any]:
-    data, target = made.encoded.data, task.target
-    digest = task.options.get("digest", False)
-    describe = partial(_describe, quality=made.encoded.quality, name=name_of(target), digest=digest)
+def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
+    data = made.encoded.data
+    describe = partial(_describe, quality=made.encoded.quality, name=name_of(one.target), digest=job.digest)
     output: ImageInfo | Callable[[], ImageInfo]
     if data is None:
-        assert is_file(target)
-        output = describe(Path(target))
+        assert is_file(one.target)
+        output = describe(Path(one.target))
     else:
-        output = partial(describe, data) if target is None else describe(data)
+        output = partial(describe, data) if one.target is None else describe(data)
     return Result(
         input=made.info,
         output=output,
-        data=data if target is None else None,
+        data=data if one.target is None else None,
         faces=made.faces,
         timing=made.timing,
         notes=(*made.plan.losses(made.encoded.format), *made.encoded.notes),
@@ -375,38 +339,22 @@ def _describe(encoded: bytes | Path, *, quality: int | None, name: str, digest: 
     return attrs.evolve(probe(source).info, quality=quality, name=name, sha256=sha256)
 
 
-def _received_watermarks(
-    requests: Mapping[str, Spec], watermarks: Watermarks | None, limits: Limits, deadline: Deadline
-) -> dict[str, Source]:
-    """Return the watermarks that requests name, by id."""
-    found: dict[str, Source] = {}
-    for key, request in requests.items():
-        for id in request.pictures:
-            if id not in found:
-                with _naming_variant(key):
-                    found[id] = receive_watermark(id, watermarks, limits, deadline)
-    return found
+def _naming(one: _Wanted) -> contextlib.AbstractContextManager[None]:
+    """Name a variant in errors of its request. Errors of the source concern all variants."""
+    return contextlib.nullcontext() if one.variant is None else _naming_variant(one.variant)
 
 
 @contextlib.contextmanager
 def _naming_variant(variant: str) -> Iterator[None]:
-    """Name the variant in errors of its request. Errors of the source concern all variants."""
     try:
         yield
     except SourceError:
         raise
     except SpecError as error:
-        if not variant:
-            raise
         raise SpecError(
             attrs.evolve(problem, expected=f"Variant '{variant}': {problem.expected}")
             for problem in error.problems
         ) from error
     except ImgsvcError as error:
-        if variant:
-            error.begin_with(f"Variant '{variant}'")
+        error.begin_with(f"Variant '{variant}'")
         raise
-
-
-def _ms(seconds: float) -> float:
-    return round(1000 * seconds, 3)

@@ -15,7 +15,7 @@ from imgsvc_core import PHASES, ImgsvcError, parse
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.render import RENDERERS
-from imgsvc_core.plan import building, compile_plan, steps
+from imgsvc_core.plan import Seen, building, compile_plan, steps
 from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
@@ -86,7 +86,7 @@ def test_everything_at_once_is_planned_in_the_order_of_the_phases() -> None:
 @given(specs())
 def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
     try:
-        built, _ = build_steps(spec.simplified(), PHOTO, ())
+        built, _ = build_steps(spec.simplified(), PHOTO)
     except ImgsvcError:
         return
     places = [PHASES.index(planned.phase) for planned in built]
@@ -153,7 +153,7 @@ def test_gravity_to_faces_always_shows_one(
 ) -> None:
     faces = [Face(left, 100, 60 + left // 20, 80, 1.0) for left in lefts]
     request = {"crop": {"width": frame[0], "height": frame[1], "gravity": "faces"}}
-    ((planned,), _) = build_steps(parse(request), PHOTO, faces)
+    ((planned,), _) = build_steps(parse(request), PHOTO, Seen(faces=tuple(faces)))
     assert isinstance(planned.step, CropBox)
     assert (planned.step.box.left, planned.step.box.width) == kept
 
@@ -167,7 +167,7 @@ def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
         }
     )
     faces = [Face(200, 150, 60, 60, 1.0)]
-    planned, without = compile_plan(spec, PHOTO, faces=faces), compile_plan(spec, PHOTO)
+    planned, without = compile_plan(spec, PHOTO, seen=Seen(faces=tuple(faces))), compile_plan(spec, PHOTO)
     assert planned.steps == without.steps
     assert planned.faces_in_result([(130, 100)]) == (Face(0, 17, 18, 20, 1.0),)
 
@@ -177,10 +177,10 @@ def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
 ), max_size=3))  # fmt: skip
 def test_faces_lie_in_the_frame(spec: Spec, faces: list[Face]) -> None:
     try:
-        plan = compile_plan(spec, PHOTO, faces=faces)
+        plan = compile_plan(spec, PHOTO, seen=Seen(faces=tuple(faces)))
     except ImgsvcError:
         return
-    for face in plan.faces_in_result([(3, 5), (7, 0)]):
+    for face in plan.faces_in_result([(3, 5), (7, 0)]) or ():
         assert face.left >= 0
         assert face.top >= 0
         assert face.left + face.width <= plan.size.width

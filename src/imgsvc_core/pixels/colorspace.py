@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile
+from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile, space_of
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
@@ -39,6 +41,18 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | 
     except pyvips.Error:
         color = _converted(_without_profile(color), gray=gray)
     return join_alpha(color, alpha)
+
+
+def told_by_pixels(info: ImageInfo, image: pyvips.Image) -> ImageInfo:
+    """Return the facts of a picture with what its header did not know: alpha, and whether it is gray.
+
+    Decoders deliver palettes of grays as gray.
+    """
+    alpha, gray = info.alpha or image.hasalpha(), space_of(image) in _GRAY
+    if alpha == info.alpha and gray == (info.colorspace == "gray"):
+        return info
+    known = "gray" if gray else "srgb" if info.colorspace == "gray" else info.colorspace
+    return attrs.evolve(info, alpha=alpha, colorspace=known)
 
 
 def _without_inks(image: pyvips.Image) -> pyvips.Image:

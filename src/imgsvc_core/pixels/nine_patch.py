@@ -13,7 +13,7 @@ from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import in_bytes
 from imgsvc_core.pixels.overlay import lay_over
 from imgsvc_core.pixels.shapes import add_padding, flatten
-from imgsvc_core.plan.steps.effects import Sides
+from imgsvc_core.plan.seen import Sides
 from imgsvc_core.spec.color import WHITE
 
 _BLACK = (0, 0, 0, 255)

@@ -12,6 +12,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split_frames
 from imgsvc_core.pixels import colorspace, geometry, overlay, pointwise, shapes, strips
+from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import split_alpha, without_idle_alpha
 from imgsvc_core.pixels.scaled import ScaledFrame
 from imgsvc_core.plan import Plan, steps
@@ -120,10 +121,10 @@ def _smart_crop(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledFr
 
 def _recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
     image, blocks = frame.image, step.blocks
-    corrections = run.once(step, lambda: _corrections(image)) if step.enhance else ()
-    gray = image.bands < 3  # as decoders deliver palettes of grays, of which headers do not tell
-    if corrections or gray != step.gray:
-        blocks = fold((*corrections, *step.operations), gray=gray)
+    if not step.gray:
+        image = to_rgb(image)  # a colored watermark was expected, and a gray one came
+    if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
+        blocks = fold((*corrections, *step.operations), gray=step.gray)
     return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
 
 

@@ -17,10 +17,11 @@ from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_size
+from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.steps import LayWatermark
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Resize, Spec
+from imgsvc_core.spec import Resize, Spec, Watermark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
@@ -41,34 +42,40 @@ def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, de
         return received(source, limits, deadline)
 
 
-def render_watermark(
-    sources: Mapping[str, Source],
-    limits: Limits,
-    deadline: Deadline,
-    memory: int,
-    step: LayWatermark,
-    size: Size,
-) -> pyvips.Image:
-    """Return the picture of a watermark for an image of a size.
+@attrs.frozen
+class ReceivedWatermarks:
+    """The sources of watermarks by id, which are opened and rendered for each result."""
 
-    ``memory`` is what the plan of that image may take already, in bytes.
-    """
-    watermark, request = step.watermark, step.request
-    with _naming_watermark(watermark.id):
-        source = step.drawing.encode() if step.drawing else sources[watermark.id]
-        opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
-        if request is None:
-            width, height = watermark_size(opened.info.upright_size, size, watermark)
-            request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
-        still = attrs.evolve(opened.info, frames=1)
-        most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
-        plan = compile_plan(request, still, limits=most, suffix=".png")
-        memory += plan.memory
-        check_memory(memory, limits)
-        inner = partial(render_watermark, sources, limits, deadline, memory)
-        with translate_errors(opened.info.format):
-            image = deadline.watch(opened.load(plan.load))
-            return in_memory(render(image, plan, inner).image)
+    sources: Mapping[str, Source]
+    limits: Limits
+    deadline: Deadline
+
+    def picture(self, step: LayWatermark, size: Size, *, memory: int = 0) -> pyvips.Image:
+        """Return the picture of a watermark for an image of a size.
+
+        ``memory`` is what the plan of that image may take already, in bytes.
+        """
+        watermark, request, limits = step.watermark, step.request, self.limits
+        with _naming_watermark(watermark.id):
+            source = step.drawing.encode() if step.drawing else self.sources[watermark.id]
+            opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
+            if request is None:
+                width, height = watermark_size(opened.info.upright_size, size, watermark)
+                request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
+            still = attrs.evolve(opened.info, frames=1)
+            most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
+            plan = compile_plan(request, still, limits=most, suffix=".png")
+            check_memory(memory + plan.memory, limits)
+            inner = partial(self.picture, memory=memory + plan.memory)
+            with translate_errors(opened.info.format):
+                image = self.deadline.watch(opened.load(plan.load))
+                return in_memory(render(image, plan, inner).image)
+
+    def sides(self, id: str) -> Sides:
+        """Return the room that a nine-patch frame leaves on each side."""
+        from imgsvc_core.pixels.nine_patch import padding
+
+        return padding(self.picture(LayWatermark(Watermark(id=id)), Size(1, 1)))
 
 
 @contextlib.contextmanager

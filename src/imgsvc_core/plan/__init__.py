@@ -2,5 +2,6 @@
 
 from imgsvc_core.plan.compiler import compile_plan, wants_faces
 from imgsvc_core.plan.plan import Plan
+from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
 
-__all__ = ["Plan", "compile_plan", "wants_faces"]
+__all__ = ["NOTHING_SEEN", "Plan", "Seen", "compile_plan", "wants_faces"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -14,6 +14,7 @@ from imgsvc_core.plan.color.steps import adjustment, filtering
 from imgsvc_core.plan.faces import Face, face_center, face_region
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import placed
+from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
 from imgsvc_core.plan.steps import (
     AddBorder,
     AddPadding,
@@ -38,32 +39,26 @@ from imgsvc_core.plan.steps import (
     Turn,
     Unsharp,
 )
-from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.plan.tracking import box_of, tracked
 from imgsvc_core.spec import PHASES, Crop, Filter, Resize, Scale, Spec, Trim, effects
 from imgsvc_core.spec.geometry import EDGES
 
-NO_PADDINGS: Mapping[str, Sides] = {}
 _SPATIAL_ADJUSTMENTS: dict[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 
 
 def build_steps(
     spec: Spec,
     info: ImageInfo,
-    faces: Iterable[Face],
-    trimmed: Box | None = None,
-    paddings: Mapping[str, Sides] = NO_PADDINGS,
+    seen: Seen = NOTHING_SEEN,
 ) -> tuple[list[PlannedStep], tuple[Face, ...]]:
     """Return the steps of a request in the order of `PHASES`, and the faces after them.
 
-    ``trimmed`` is what the borders of the upright source enclose, or None if its pixels were not looked at.
-    ``faces`` are given for the upright source. They are followed up to the first smart crop, whose place
-    depends on pixels. ``paddings`` are the spaces that nine-patch frames ask for, by the ids of their
-    pictures.
+    Faces are followed up to the first smart crop, whose place depends on pixels.
     """
-    state = _State(size=Size(info.width, info.height), gray=info.colorspace == "gray", phase="orient")
+    gray = info.colorspace == "gray"
+    state = _State(size=Size(info.width, info.height), gray=gray, phase="orient", seen=seen)
     state.add(Turn(info.orientation, exif=info.orientation))
-    state.faces, state.trimmed, state.paddings = tuple(faces), trimmed, paddings
+    state.faces = seen.faces or ()
     state.looked_at = spec.trim is not None
     for phase in PHASES[1:-1]:  # the compiler adds what the output format needs
         state.phase = phase
@@ -81,9 +76,8 @@ class _State:
     size: Size
     gray: bool
     phase: str
+    seen: Seen
     faces: tuple[Face, ...] = ()
-    trimmed: Box | None = None
-    paddings: Mapping[str, Sides] = NO_PADDINGS
     followed: bool = True
     looked_at: bool = False
     planned: list[PlannedStep] = attrs.field(factory=list)
@@ -176,10 +170,10 @@ def _trim(state: _State, spec: Spec) -> None:
         return
     if trim.box is not None:
         state.keep(Box(*trim.box), trim)
-    elif state.trimmed is None:
-        state.add(CropBox(Box(0, 0, *state.size), trim))
+    elif trim in state.seen.borders:
+        state.keep(geometry.symmetric(state.seen.borders[trim], state.size, trim), trim)
     else:
-        state.keep(geometry.symmetric(state.trimmed, state.size, trim), trim)
+        state.add(CropBox(Box(0, 0, *state.size), trim))
 
 
 def _flip(state: _State, spec: Spec) -> None:
@@ -286,7 +280,7 @@ def _step_of(item: Filter, state: _State) -> Step:
         case effects.Mark():
             return LayWatermark(item.watermark, item.request, item.drawing, item.blend)
         case effects.NinePatch(id=id):
-            return LayFrame(id, state.paddings.get(id, (0, 0, 0, 0)))
+            return LayFrame(id, state.seen.frames.get(id, (0, 0, 0, 0)))
         case effects.WithoutAlpha():
             return DropAlpha()
     return ApplyFilter(item)

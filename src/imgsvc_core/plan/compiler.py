@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -13,13 +13,13 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.building import NO_PADDINGS, build_steps
+from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
-from imgsvc_core.plan.faces import Face
-from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.plan import Plan
+from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
 from imgsvc_core.plan.steps import (
     CropBox,
     Extend,
@@ -31,7 +31,6 @@ from imgsvc_core.plan.steps import (
     ToSrgb,
     Turn,
 )
-from imgsvc_core.plan.steps.effects import Sides
 from imgsvc_core.spec import Output, Spec
 
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
@@ -51,9 +50,7 @@ def compile_plan(
     info: ImageInfo,
     *,
     limits: Limits | None = None,
-    faces: Sequence[Face] = (),
-    trimmed: Box | None = None,
-    paddings: Mapping[str, Sides] = NO_PADDINGS,
+    seen: Seen = NOTHING_SEEN,
     suffix: str = "",
     accept: str | None = None,
 ) -> Plan:
@@ -63,10 +60,7 @@ def compile_plan(
         spec: the request.
         info: the facts of the source.
         limits: how large the result and what leads to it may be.
-        faces: the faces of the upright source, for requests that look at them.
-        trimmed: what the borders of the upright source enclose, for requests that trim; without it the plan
-            is that of a source without borders.
-        paddings: the spaces that nine-patch frames ask for, by the ids of their pictures.
+        seen: what was looked up in the pixels of the source.
         suffix: the suffix of the target's name.
         accept: an HTTP ``Accept`` header.
 
@@ -80,7 +74,7 @@ def compile_plan(
     if request.orient and request.orient.stored:
         info = attrs.evolve(info, orientation=1)
     output = request.output or _USUAL_OUTPUT
-    built, faces = build_steps(request, info, faces, trimmed, paddings)
+    built, faces = build_steps(request, info, seen)
     alpha = info.alpha
     for planned in built:
         alpha = planned.step.brings_alpha or (alpha and not planned.step.removes_alpha)
@@ -122,7 +116,7 @@ def compile_plan(
         why_saved=why,
         frames=frames,
         frame=frame,
-        faces=faces,
+        faces=None if seen.faces is None else faces,
         memory=memory,
     )
 

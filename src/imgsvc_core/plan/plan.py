@@ -25,7 +25,7 @@ class Plan:
     are written as ``save_exactly`` says, if it says anything.
     ``frame`` is the number of the one that is kept, if it is not the first.
     ``memory`` is the most bytes that the plan takes, beyond those of the program itself. ``faces`` lie in the
-    result, or before the first smart crop if there is one.
+    result, or before the first smart crop if there is one; they are None if nothing looked for them.
     """
 
     info: ImageInfo
@@ -36,7 +36,7 @@ class Plan:
     why_saved: str
     frames: int
     frame: int = 0
-    faces: tuple[Face, ...] = ()
+    faces: tuple[Face, ...] | None = None
     memory: int
 
     @property
@@ -44,8 +44,10 @@ class Plan:
         """Width and height of a frame of the result."""
         return self.steps[-1].after if self.steps else Size(self.info.width, self.info.height)
 
-    def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...]:
+    def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...] | None:
         """Return the faces that the result shows. ``regions`` are left and top of what smart crops kept."""
+        if self.faces is None:
+            return None
         faces, places, followed = self.faces, iter(regions), True
         for planned in self.steps:
             step = planned.step

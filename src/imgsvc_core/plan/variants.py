@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import attrs
 
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.plan.plan import Plan
 
+K = TypeVar("K")
 
-def decodings(plans: Mapping[str, Plan]) -> Iterator[tuple[LoadSettings, dict[str, Plan]]]:
+
+def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, Plan]]]:
     """Return how to decode the source, each time with the plans that this serves.
 
     Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one.
     """
-    groups: dict[tuple[bool, float], dict[str, Plan]] = {}
+    groups: dict[tuple[bool, float], dict[K, Plan]] = {}
     for key, plan in plans.items():
         groups.setdefault((plan.load.all_frames, max(1.0, plan.load.scale)), {})[key] = plan
     for group in groups.values():

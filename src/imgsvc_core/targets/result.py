@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, cast
@@ -38,6 +39,13 @@ class Timing:
     decode: float
     process: float
     encode: float
+
+    @classmethod
+    def between(cls, started: float, decoded: float, processed: float, encoded: float) -> Timing:
+        """Return what took how long, from the seconds at which each part ended."""
+        ends = (started, decoded, processed, encoded)
+        parts = (round(1000 * (end - begin), 3) for begin, end in itertools.pairwise(ends))
+        return cls(**dict(zip(("decode", "process", "encode"), parts, strict=True)))
 
 
 @attrs.frozen(kw_only=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import attrs
 
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.steps.base import Step
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.color import WHITE
 from imgsvc_core.spec.effects import Ground, RoundCorners
-
-Sides = tuple[int, int, int, int]
-"""Left, top, right and bottom."""
 
 
 @attrs.frozen

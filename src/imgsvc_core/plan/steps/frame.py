@@ -84,6 +84,7 @@ class LayWatermark(Step):
     blend: Blend = "over"
 
     rereads = True
+    brings_color = True  # as it may, which shows when it is opened
 
     @property
     def brings_alpha(self) -> bool:

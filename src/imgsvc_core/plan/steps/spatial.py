@@ -10,7 +10,7 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step
 from imgsvc_core.spec import Blur, Filter, Halftone, Pixellate, params
 from imgsvc_core.spec.effects import WaveletSharpen
-from imgsvc_core.spec.internal import Mosaic
+from imgsvc_core.spec.internal import ColorMatrix, ColorOverlay, Mosaic
 from imgsvc_core.spec.vips_filters import ChromaTint, Threshold, WithoutWhite
 
 
@@ -66,7 +66,9 @@ class ApplyFilter(_Neighbors):
 
     @property
     def brings_color(self) -> bool:
-        return isinstance(self.filter, ChromaTint) and not self.filter.color.gray
+        if isinstance(self.filter, ColorOverlay):
+            return not self.filter.color.gray
+        return isinstance(self.filter, ChromaTint | ColorMatrix)
 
     @property
     def brings_alpha(self) -> bool:

@@ -18,7 +18,7 @@ from imgsvc_core.formats.table import FORMATS
 _Refusal = BudgetUnreachable | OutputTooLarge
 
 
-def save_best(
+def encode_best(
     image: pyvips.Image, usual: Sequence[SaveSettings], exact: Sequence[SaveSettings] = ()
 ) -> Encoded:
     """Encode an image in several formats, and return the file that gives up the least of its quality to fit.

@@ -1,0 +1,34 @@
+"""What is looked up in pixels before a plan is made, because sizes depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import attrs
+
+from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.geometry import Box
+from imgsvc_core.spec import Trim
+
+Sides = tuple[int, int, int, int]
+"""Left, top, right and bottom."""
+
+
+@attrs.frozen(kw_only=True)
+class Seen:
+    """The faces of the upright source, its borders, and the room that nine-patch frames leave.
+
+    Args:
+        faces: the faces, or None if no request looks at them.
+        borders: for each trim, what the border encloses. A trim without one is planned for a source without
+            a border.
+        frames: the sides of nine-patch frames by the ids of their pictures.
+    """
+
+    faces: tuple[Face, ...] | None = None
+    borders: Mapping[Trim, Box] = MappingProxyType({})
+    frames: Mapping[str, Sides] = MappingProxyType({})
+
+
+NOTHING_SEEN = Seen()
