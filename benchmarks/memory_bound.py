@@ -29,7 +29,7 @@ from benchmarks.harness import Bound, print_table, run_python, verdict, write_ta
 MEASURE = """
 import json, sys
 import imgsvc_core as imgsvc
-import numpy, PIL.Image, imgsvc_core.processing, imgsvc_core.pixels.spatial
+import numpy, PIL.Image, imgsvc_core.processing, imgsvc_core.pixels.spatial.blur
 source, request, mark = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 checked = []
 for name, module in list(sys.modules.items()):

@@ -24,9 +24,15 @@ from PIL import Image, ImageFilter, ImageOps
 from benchmarks.harness import Bound, compare, print_table, timed, verdict
 from benchmarks.pictures import picture
 from benchmarks.truth import ssimulacra2
-from imgsvc_core.pixels import spatial
 from imgsvc_core.pixels.pointwise import apply_blocks
+from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
+from imgsvc_core.pixels.spatial.halftone import halftone, halftone_pitch
 from imgsvc_core.pixels.spatial.kernels import line_weights
+from imgsvc_core.pixels.spatial.motion import motion_blur, motion_length
+from imgsvc_core.pixels.spatial.pixellate import pixellate, pixellate_cell
+from imgsvc_core.pixels.spatial.sharpen import sharpen, sharpen_gain, sharpen_sigma, unsharp, unsharp_sigma
+from imgsvc_core.pixels.spatial.vignette import vignette
+from imgsvc_core.pixels.spatial.zoom import zoom_blur, zoom_depth
 from imgsvc_core.plan.color import matrices
 from imgsvc_core.plan.color.matrices import Matrix
 from imgsvc_core.plan.color.steps import filtering
@@ -119,21 +125,21 @@ def _filters(photo: pyvips.Image) -> dict[str, Callable[[], pyvips.Image]]:
     extent = min(photo.width, photo.height)
     return {
         **{what: _pointwise(photo, operation) for what, operation in POINTWISE.items()},
-        "gaussian 30": lambda: spatial.gaussian_blur(photo, spatial.gaussian_sigma(30, extent)),
-        "motion 60": lambda: spatial.motion_blur(photo, spatial.motion_length(60, extent), 30),
-        "zoom 60": lambda: spatial.zoom_blur(photo, spatial.zoom_depth(60)),
-        "pixellate 30": lambda: spatial.pixellate(photo, spatial.pixellate_cell(30, extent)),
-        "vignette 60": lambda: spatial.vignette(photo, 0.6, 0.3),
-        "halftone 30": lambda: spatial.halftone(photo, spatial.halftone_pitch(30, extent)),
-        "sharpen 60": lambda: spatial.sharpen(photo, spatial.sharpen_gain(60), spatial.sharpen_sigma(extent)),
-        "unsharp 60": lambda: spatial.unsharp(photo, 0.6, spatial.unsharp_sigma(extent)),
+        "gaussian 30": lambda: gaussian_blur(photo, gaussian_sigma(30, extent)),
+        "motion 60": lambda: motion_blur(photo, motion_length(60, extent), 30),
+        "zoom 60": lambda: zoom_blur(photo, zoom_depth(60)),
+        "pixellate 30": lambda: pixellate(photo, pixellate_cell(30, extent)),
+        "vignette 60": lambda: vignette(photo, 0.6, 0.3),
+        "halftone 30": lambda: halftone(photo, halftone_pitch(30, extent)),
+        "sharpen 60": lambda: sharpen(photo, sharpen_gain(60), sharpen_sigma(extent)),
+        "unsharp 60": lambda: unsharp(photo, 0.6, unsharp_sigma(extent)),
     }
 
 
 def truths() -> dict[str, tuple[str, str]]:
     """Scores of our results and Pillow's beside those in floats, of filters that both define alike."""
     photo = pyvips.Image.new_from_file(str(picture("2mp.jpg"))).copy_memory()
-    sigma = spatial.gaussian_sigma(30, min(photo.width, photo.height))
+    sigma = gaussian_sigma(30, min(photo.width, photo.height))
     exact = {
         "monochrome 60": photo.recomb([list(row) for row in MONOCHROME]),
         "sepia 60": photo.recomb([list(row) for row in SEPIA]),
@@ -155,10 +161,10 @@ def _pointwise(photo: pyvips.Image, operation: Filter) -> Callable[[], pyvips.Im
 
 
 def _gaussian(name: str, photo: pyvips.Image) -> Bound:
-    sigma = spatial.gaussian_sigma(LARGE_VALUE, min(photo.width, photo.height))
+    sigma = gaussian_sigma(LARGE_VALUE, min(photo.width, photo.height))
     series = compare(
         {
-            "ours": timed(_evaluated(lambda: spatial.gaussian_blur(photo, sigma))),
+            "ours": timed(_evaluated(lambda: gaussian_blur(photo, sigma))),
             "libvips": timed(_evaluated(lambda: photo.gaussblur(sigma))),
         },
         rounds=ROUNDS,
@@ -175,7 +181,7 @@ def _motion(name: str, photo: pyvips.Image) -> Bound:
     strip = _on_one_thread(photo.crop(0, 0, photo.width, STRIP_LINES + mask.height).copy_memory())
     series = compare(
         {
-            "ours": timed(_evaluated(lambda: spatial.motion_blur(photo, MOTION_LENGTH, MOTION_ANGLE))),
+            "ours": timed(_evaluated(lambda: motion_blur(photo, MOTION_LENGTH, MOTION_ANGLE))),
             "full mask": timed(
                 _evaluated(lambda: strip.conv(mask, precision="float").crop(0, 0, photo.width, STRIP_LINES))
             ),
@@ -195,7 +201,7 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
     if program is None:
         print("ImageMagick is not installed: its column stays empty.")
         return {}
-    cell, pitch = spatial.pixellate_cell(30, extent), spatial.halftone_pitch(30, extent)
+    cell, pitch = pixellate_cell(30, extent), halftone_pitch(30, extent)
     cells = f"{photo.width / cell:.0f}x{photo.height / cell:.0f}!"
     dots = max((size for size in (4, 6, 8) if size <= pitch), default=4)
     operations = {
@@ -205,10 +211,10 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
         "pixellate 30": ["-scale", cells, "-sample", f"{photo.width}x{photo.height}!"],
         "vignette 60": ["-background", "black", "-vignette", "0x10"],
         "halftone 30": ["-ordered-dither", f"h{dots}x{dots}a"],
-        "gaussian 30": ["-blur", f"0x{spatial.gaussian_sigma(30, extent):.2f}"],
-        "motion 60": ["-motion-blur", f"0x{spatial.motion_length(60, extent) / 6:.2f}+30"],
-        "sharpen 60": ["-sharpen", f"0x{spatial.sharpen_sigma(extent):.2f}"],
-        "unsharp 60": ["-unsharp", f"0x{spatial.unsharp_sigma(extent):.2f}+0.6+0"],
+        "gaussian 30": ["-blur", f"0x{gaussian_sigma(30, extent):.2f}"],
+        "motion 60": ["-motion-blur", f"0x{motion_length(60, extent) / 6:.2f}+30"],
+        "sharpen 60": ["-sharpen", f"0x{sharpen_sigma(extent):.2f}"],
+        "unsharp 60": ["-unsharp", f"0x{unsharp_sigma(extent):.2f}+0.6+0"],
     }
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "photo.tiff"
@@ -224,8 +230,8 @@ def _magick(photo: pyvips.Image, extent: int) -> dict[str, float]:
 def _pillow(photo: pyvips.Image) -> dict[str, Callable[[], object]]:
     extent = min(photo.width, photo.height)
     image = Image.fromarray(photo.numpy())
-    sharp = spatial.unsharp_sigma(extent)
-    cell = spatial.pixellate_cell(30, extent)
+    sharp = unsharp_sigma(extent)
+    cell = pixellate_cell(30, extent)
     cells = round(photo.width / cell), round(photo.height / cell)
 
     def vignette() -> Image.Image:
@@ -240,7 +246,7 @@ def _pillow(photo: pyvips.Image) -> dict[str, Callable[[], object]]:
             image.size, Image.Resampling.NEAREST
         ),
         "vignette 60": vignette,
-        "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(spatial.gaussian_sigma(30, extent))),
+        "gaussian 30": lambda: image.filter(ImageFilter.GaussianBlur(gaussian_sigma(30, extent))),
         "unsharp 60": lambda: image.filter(ImageFilter.UnsharpMask(sharp, 60, 0)),
     }
 

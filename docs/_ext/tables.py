@@ -18,7 +18,8 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, Format, LoadScaling
 from imgsvc_core.limits import Limits
-from imgsvc_core.spec import FILTERS, OPERATIONS, PHASES, Operation, Param, params, request_schema
+from imgsvc_core.plan import PHASES
+from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.spec.rules import (

@@ -38,12 +38,11 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, Format
 from imgsvc_core.inspection import explain, inspect
 from imgsvc_core.limits import Limits
-from imgsvc_core.plan import Plan
+from imgsvc_core.plan import PHASES, Plan
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.spec import (
     FILTERS,
     OPERATIONS,
-    PHASES,
     Adjust,
     Auto,
     Blur,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.geometry import rotate
+from imgsvc_core.pixels.resampling import rotate
 from imgsvc_core.pixels.shapes import add_border, add_padding, apply_mask, flatten
 from imgsvc_core.plan.geometry import Area
 from imgsvc_core.spec import Color

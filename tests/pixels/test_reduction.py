@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from imgsvc_core.formats.metadata import BLOBS
 from imgsvc_core.formats.vips import from_array, to_array
-from imgsvc_core.pixels import geometry, reduction
+from imgsvc_core.pixels import reduction, resampling
 from imgsvc_core.plan.geometry import Area, Size
 from tests.support.photos import coffee
 
@@ -31,7 +31,7 @@ def test_samples_are_those_of_libvips(
     have = Size(width, height)
     want = Size(data.draw(st.integers(1, width)), data.draw(st.integers(1, height)))
     image = from_array(pixels)
-    expected = to_array(geometry.resample(image, have, *want, Area(0, 0, *have)))
+    expected = to_array(resampling.resample(image, have, *want, Area(0, 0, *have)))
     found = reduction.reduced(image, have, want)
     assert found is not None
     assert found.interpretation == image.interpretation

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.vips import from_array, to_array, with_timing
-from imgsvc_core.pixels import geometry, strips
+from imgsvc_core.pixels import resampling, strips
 from imgsvc_core.plan.geometry import Area, Box, Size
 from tests.support.photos import Pixels
 
@@ -34,7 +34,7 @@ def together(frames: Pixels, box: Box, want: Size) -> Pixels:
 
 def alone(frame: Pixels, box: Box, want: Size) -> Pixels:
     part = from_array(frame).crop(*box)
-    return to_array(geometry.resample(part, box.size, *want, Area(0, 0, *box.size)))
+    return to_array(resampling.resample(part, box.size, *want, Area(0, 0, *box.size)))
 
 
 @given(st.data())

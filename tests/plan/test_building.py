@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 import imgsvc_core
 from imgsvc_core import PHASES, ImgsvcError, parse
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.pixels import spatial
-from imgsvc_core.pixels.render import RENDERERS
-from imgsvc_core.plan import Seen, building, compile_plan, steps
-from imgsvc_core.plan.building import build_steps
+from imgsvc_core.pixels.render import function_of_pixels
+from imgsvc_core.pixels.spatial.blur import BLURS
+from imgsvc_core.plan import Seen, compile_plan, pipeline, steps
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.pipeline import FILTERS as WORK_OF_FILTERS
+from imgsvc_core.plan.pipeline import PIPELINE, WORKS, Apply, build_steps
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec
+from imgsvc_core.spec.effects import Grayscale, QuarterTurn, Rescale
 from imgsvc_core.spec.internal import INTERNAL_FILTERS
 from tests.spec.strategies import specs
 
@@ -96,9 +98,9 @@ def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
     assert [planned.before for planned in built[1:]] == [planned.after for planned in built[:-1]]
 
 
-def test_the_order_comes_from_the_phases_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    backwards = PHASES[:6] + PHASES[6:-1][::-1] + PHASES[-1:]
-    monkeypatch.setattr(building, "PHASES", backwards)
+def test_the_order_comes_from_the_pipeline_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    backwards = PIPELINE[:6] + PIPELINE[6:-1][::-1] + PIPELINE[-1:]
+    monkeypatch.setattr(pipeline, "PIPELINE", backwards)
     found = [phase for phase in dict.fromkeys(phases(EVERYTHING)) if phase in PHASES[6:-1]]
     assert found == list(PHASES[6:-1][::-1])
 
@@ -187,23 +189,49 @@ def test_faces_lie_in_the_frame(spec: Spec, faces: list[Face]) -> None:
         assert face.top + face.height <= plan.size.height
 
 
-def test_each_kind_of_step_has_its_function_in_pixels() -> None:
-    kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)}
-    assert {kind for kind in kinds if not inspect.isabstract(kind)} == set(RENDERERS)
+KINDS = {
+    kind
+    for kind in vars(steps).values()
+    if isinstance(kind, type) and issubclass(kind, Step) and not inspect.isabstract(kind)
+}
 
 
-def test_each_filter_has_its_function_in_pixels_or_its_formula_in_color() -> None:
+@pytest.mark.parametrize("name", sorted({item.pixels for item in (*KINDS, *WORKS.values())}))
+def test_each_step_and_each_work_has_its_function_of_pixels(name: str) -> None:
+    assert callable(function_of_pixels(name))
+
+
+def test_the_pipeline_lists_all_kinds_of_steps() -> None:
+    listed = {kind for stage in PIPELINE if isinstance(stage.steps, tuple) for kind in stage.steps}
+    assert listed == {*KINDS, Apply}
+
+
+@given(specs())
+def test_each_stage_leads_to_the_steps_that_it_lists(spec: Spec) -> None:
+    try:
+        built, _ = build_steps(spec.simplified(), attrs.evolve(PHOTO, orientation=6))
+    except ImgsvcError:
+        return
+    listed = {stage.name: stage.steps for stage in PIPELINE}
+    for planned in built:
+        kinds = listed[planned.phase]
+        assert isinstance(planned.step, kinds if isinstance(kinds, tuple) else Apply)
+
+
+def test_each_filter_has_its_function_of_pixels_or_its_formula_in_color() -> None:
     examples = {type(item): item for item in parse({"filter": ONE_OF_EACH}).filter}
     assert set(examples) == set(FILTERS)
     without_formula = {kind for kind, item in examples.items() if filtering(item) is None}
-    assert without_formula == set(spatial.FILTERS) - set(INTERNAL_FILTERS)
+    assert without_formula == set(WORK_OF_FILTERS) - set(INTERNAL_FILTERS)
+    elsewhere = {Grayscale, QuarterTurn, Rescale}  # a formula, and moves
+    assert set(INTERNAL_FILTERS) - set(WORK_OF_FILTERS) == elsewhere
     modes = imgsvc_core.params(imgsvc_core.Blur)["mode"].schema()["enum"]
-    assert list(spatial.BLURS) == modes
+    assert list(BLURS) == modes
 
 
-def test_requests_and_plans_share_no_names() -> None:
+def test_requests_and_steps_share_no_names() -> None:
     asked = {operation.__name__ for operation in (*OPERATIONS.values(), *FILTERS)}
-    assert asked.isdisjoint(kind.__name__ for kind in RENDERERS)
+    assert asked.isdisjoint(kind.__name__ for kind in KINDS)
 
 
 @pytest.mark.parametrize("orientation", [1, 3, 6])

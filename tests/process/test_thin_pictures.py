@@ -10,7 +10,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.pixels.geometry import smart_box
+from imgsvc_core.pixels.resampling import smart_box
 
 _THIN = Image.fromarray(np.tile(np.arange(203, dtype=np.uint8), (1, 1)))
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pyvips
 
+from imgsvc_core.spec.effects import WithoutAlpha
+
 
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
     """Return the color bands, and the alpha band or None."""
@@ -17,6 +19,11 @@ def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]
 def join_alpha(color: pyvips.Image, alpha: pyvips.Image | None) -> pyvips.Image:
     """Add the alpha band, if any, to the color bands."""
     return color if alpha is None else color.bandjoin(alpha)
+
+
+def drop_alpha(image: pyvips.Image, _: WithoutAlpha) -> pyvips.Image:
+    """Leave transparency out."""
+    return split_alpha(image)[0]
 
 
 def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Image]) -> pyvips.Image:
@@ -34,6 +41,11 @@ def with_fields_of(image: pyvips.Image, pixels: pyvips.Image) -> pyvips.Image:
 def is_deep(image: pyvips.Image) -> bool:
     """Return True if the channels have 16 bits."""
     return bool(image.format == "ushort")
+
+
+def shorter_side(image: pyvips.Image) -> int:
+    """Return the pixels of the shorter side of a frame, which lengths are relative to."""
+    return int(min(image.width, image.height))
 
 
 def white(image: pyvips.Image) -> int:

@@ -9,8 +9,14 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, on_color, split_alpha
 from imgsvc_core.plan.color.random_numbers import random_numbers
-from imgsvc_core.plan.steps import MapTones
-from imgsvc_core.spec.effects import Convolution, Noise, RootSaturation, WaveletSharpen
+from imgsvc_core.spec.effects import (
+    Convolution,
+    Equalize,
+    Noise,
+    RootSaturation,
+    Tones,
+    WaveletSharpen,
+)
 
 _LEVELS = 256
 _LUMA = (0.299, 0.587, 0.114)  # BT.601
@@ -18,13 +24,14 @@ _WAVELET_SCALES = 5
 _WAVELET_WIDTH = 1.5  # of the scales around the one that is strengthened most
 
 
-def map_tones(image: pyvips.Image, step: MapTones) -> pyvips.Image:
+def map_tones(image: pyvips.Image, tones: Tones) -> pyvips.Image:
     """Replace the levels of each channel by those of a table."""
     image = in_bytes(image)
-    if step.brings_color:
+    tables: tuple[bytes, ...] = (tones.red, tones.green, tones.blue)
+    if len({*tables}) > 1:
         image = to_rgb(image)
     color, alpha = split_alpha(image)
-    tables = (step.red, step.green, step.blue)[: color.bands]
+    tables = tables[: color.bands]
     mixed = b"".join(bytes(levels) for levels in zip(*tables, strict=True))
     table = pyvips.Image.new_from_memory(mixed, _LEVELS, 1, color.bands, "uchar")
     return join_alpha(color.maplut(table), alpha).copy(interpretation=image.interpretation)
@@ -43,7 +50,7 @@ def root_saturation(image: pyvips.Image, filter: RootSaturation) -> pyvips.Image
     return on_color(image, saturated)
 
 
-def equalize(image: pyvips.Image) -> pyvips.Image:
+def equalize(image: pyvips.Image, _: Equalize) -> pyvips.Image:
     """Spread the levels of each channel evenly over the pixels."""
     image = in_bytes(image)
 

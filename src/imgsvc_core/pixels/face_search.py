@@ -6,7 +6,7 @@ from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory
-from imgsvc_core.pixels import colorspace, geometry
+from imgsvc_core.pixels import colorspace, resampling
 from imgsvc_core.plan import faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.loading import scale_for
@@ -26,7 +26,7 @@ def find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face
     check_memory(decoded_bound(info, settings), limits)
     with translate_errors(info.format), deadline.watching(opened.load(settings)) as source:
         image = source.crop(0, 0, source.width, source.get_page_height())
-        upright = geometry.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
+        upright = resampling.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
         found = faces.detect(upright)
     across = info.upright_size[0] / upright.width
     down = info.upright_size[1] / upright.height

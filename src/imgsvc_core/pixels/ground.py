@@ -5,18 +5,17 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels import geometry
+from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import band_values, fit_for, over
 from imgsvc_core.pixels.channels import in_bytes, split_alpha, with_fields_of
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.geometry import Area, Size, clipped
-from imgsvc_core.plan.steps import LayOnGround
 from imgsvc_core.spec import Color
+from imgsvc_core.spec.effects import Ground
 
 
-def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
+def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
     """Lay the picture on a color, or on something made of its own pixels."""
-    ground = step.ground
     size = Size(ground.width, ground.height)
     if ground.kind in ("copy", "repeat", "mirror"):
         return in_memory(image).embed(ground.left, ground.top, *size, extend=ground.kind)
@@ -24,7 +23,7 @@ def lay_on_ground(image: pyvips.Image, step: LayOnGround) -> pyvips.Image:
     if ground.kind == "blur":
         have = Size(image.width, image.height)
         blurred = in_memory(gaussian_blur(image, ground.sigma, straight=True))
-        below = in_memory(geometry.resample(blurred, have, *size, Area(0, 0, *have)))
+        below = in_memory(resampling.resample(blurred, have, *size, Area(0, 0, *have)))
     else:
         color = _mean(image) if ground.kind == "mean" else ground.color
         image = fit_for(image, color)

@@ -15,6 +15,7 @@ from imgsvc_core.pixels.overlay import lay_over
 from imgsvc_core.pixels.shapes import add_padding, flatten
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.spec.color import WHITE
+from imgsvc_core.spec.effects import NinePatch
 
 _BLACK = (0, 0, 0, 255)
 
@@ -27,9 +28,9 @@ def padding(frame: pyvips.Image) -> Sides:
     return left, top, right, bottom
 
 
-def lay_frame(image: pyvips.Image, frame: pyvips.Image, sides: Sides) -> pyvips.Image:
+def lay_frame(image: pyvips.Image, _: NinePatch, frame: pyvips.Image) -> pyvips.Image:
     """Lay a frame over a picture on white, with space on its sides."""
-    left, top, right, bottom = sides
+    left, top, right, bottom = padding(frame)
     image = add_padding(flatten(image, WHITE), top, right, bottom, left, WHITE)
     pixels = _pixels(frame)
     down = _sampled(_black(pixels[:, 0]), image.height)

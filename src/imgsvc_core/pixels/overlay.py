@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import over, to_rgb
 from imgsvc_core.pixels.channels import is_deep, split_alpha, white
 from imgsvc_core.plan.geometry import Size, clipped
-from imgsvc_core.plan.placement import Tiles
-from imgsvc_core.spec.effects import Blend
+from imgsvc_core.plan.placement import Tiles, watermark_tiles
+from imgsvc_core.spec.effects import Blend, Mark
+
+
+def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.Image:
+    """Lay a watermark, whose picture has the right size, over a frame."""
+    watermark = mark.watermark
+    across, down = watermark_tiles(size_of(picture), size_of(image), watermark)
+    picture = tiled(faded(picture, watermark.fade), across, down)
+    return lay_over(image, picture, across.start, down.start, watermark.opacity, mark.blend)
 
 
 def lay_over(

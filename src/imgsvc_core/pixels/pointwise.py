@@ -15,6 +15,7 @@ from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
 from imgsvc_core.plan.color.matrices import Matrix, scale
 from imgsvc_core.plan.color.steps import IsolateStep, VibranceStep
 from imgsvc_core.plan.folding import Block, LutBlock, MatrixBlock, ToneBlock
+from imgsvc_core.plan.pipeline import Opacity
 
 _FORMATS = {"uchar": 255, "ushort": 65535}
 
@@ -49,6 +50,11 @@ def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
     if alpha is None:
         return color.bandjoin(int(opacity * white(image) + 0.5))
     return join_alpha(color, (alpha * opacity).rint().cast(image.format))
+
+
+def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
+    """Multiply alpha by what is asked for."""
+    return set_opacity(image, opacity.value)
 
 
 def _apply(color: pyvips.Image, block: Block, format: str) -> pyvips.Image:

@@ -11,7 +11,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import samples_of
 from imgsvc_core.formats.vips import to_array, with_pixels
-from imgsvc_core.pixels.geometry import GAP
+from imgsvc_core.pixels.resampling import GAP
 from imgsvc_core.plan.geometry import Size
 
 _MOST_PIXELS = 1 << 17  # from about here on, libvips is as fast

@@ -12,7 +12,8 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for, mix, to_rgb
-from imgsvc_core.spec import Color
+from imgsvc_core.spec import Border, Color, Mask, Padding
+from imgsvc_core.spec.effects import RoundCorners
 
 _SQUARE = 1e-6  # the radius of a corner of which nothing is lacking
 
@@ -34,11 +35,26 @@ def apply_mask(image: pyvips.Image, shape: str, radius: int, background: Color |
     return mix(image, background, inside)
 
 
-def round_corners(image: pyvips.Image, across: int, down: int, background: Color | None) -> pyvips.Image:
+def cut_to_mask(image: pyvips.Image, mask: Mask) -> pyvips.Image:
+    """Cut to the shape that is asked for."""
+    return apply_mask(image, mask.shape, mask.radius or 0, mask.background)
+
+
+def pad(image: pyvips.Image, padding: Padding) -> pyvips.Image:
+    """Add the room that is asked for."""
+    return add_padding(image, *padding.sides, padding.background)
+
+
+def draw_border(image: pyvips.Image, border: Border) -> pyvips.Image:
+    """Draw the line that is asked for."""
+    return add_border(image, border.size, border.color, border.radius, border.background)
+
+
+def round_corners(image: pyvips.Image, corners: RoundCorners) -> pyvips.Image:
     """Round the corners by quarters of an ellipse of two radii, which end at half of the sides."""
     width, height = image.width, image.height
-    radii = max(_SQUARE, min(across, width // 2)), max(_SQUARE, min(down, height // 2))
-    return mix(image, background, _inside(width, height, *radii))
+    radii = max(_SQUARE, min(corners.across, width // 2)), max(_SQUARE, min(corners.down, height // 2))
+    return mix(image, corners.background, _inside(width, height, *radii))
 
 
 def add_padding(

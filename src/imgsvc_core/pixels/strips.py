@@ -13,7 +13,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import frame_count
-from imgsvc_core.pixels import geometry
+from imgsvc_core.pixels import resampling
 from imgsvc_core.plan.geometry import Box, Size
 
 _MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what is in memory beside the strip
@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what i
 
 def suits(strip: pyvips.Image, box: Box, want: Size) -> bool:
     """Return True if a rectangle of each frame can be reduced to a size, and several fit into a group."""
-    return 2 * _bytes_of_frame(strip) <= _MOST_BYTES and geometry.reduces_at_once(box.size, want)
+    return 2 * _bytes_of_frame(strip) <= _MOST_BYTES and resampling.reduces_at_once(box.size, want)
 
 
 def reduce(strip: pyvips.Image, box: Box, want: Size) -> pyvips.Image:
@@ -33,7 +33,7 @@ def reduce(strip: pyvips.Image, box: Box, want: Size) -> pyvips.Image:
         for first in range(0, frames, most)
     )
     operation = partial(_reduce, height=height, box=box, want=want)
-    reduced = [in_memory(geometry.weighted_by_alpha(group, operation)) for group in groups]
+    reduced = [in_memory(resampling.weighted_by_alpha(group, operation)) for group in groups]
     # The last group may be shorter than the cell that it gets.
     joined = pyvips.Image.arrayjoin(reduced, across=1).crop(0, 0, want.width, want.height * frames).copy()
     joined.set_type(pyvips.GValue.gint_type, "page-height", want.height)
@@ -46,7 +46,7 @@ def _bytes_of_frame(strip: pyvips.Image) -> int:
 
 
 def _reduce(group: pyvips.Image, *, height: int, box: Box, want: Size) -> pyvips.Image:
-    options = {"kernel": geometry.KERNEL, "gap": geometry.GAP}
+    options = {"kernel": resampling.KERNEL, "gap": resampling.GAP}
     beside = group.grid(height, group.height // height, 1)
     beside = beside.crop(0, box.top, beside.width, box.height)
     columns = in_memory(beside.reducev(box.height / want.height, **options))

@@ -80,7 +80,7 @@ def negate(image: pyvips.Image, filter: vips_specs.Negate) -> pyvips.Image:
     return in_bytes(image).invert() if filter.alpha else _on_color(image, lambda color: color.invert())
 
 
-def without_white(image: pyvips.Image) -> pyvips.Image:
+def without_white(image: pyvips.Image, _: vips_specs.WithoutWhite) -> pyvips.Image:
     """Make white pixels transparent."""
     image = in_bytes(image)
     color, alpha = split_alpha(image)

@@ -18,10 +18,10 @@ from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.plan.seen import Sides
-from imgsvc_core.plan.steps import LayWatermark
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Resize, Spec, Watermark
+from imgsvc_core.spec.effects import Mark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
@@ -50,14 +50,14 @@ class ReceivedWatermarks:
     limits: Limits
     deadline: Deadline
 
-    def picture(self, step: LayWatermark, size: Size, *, memory: int = 0) -> pyvips.Image:
+    def picture(self, mark: Mark, size: Size, *, memory: int = 0) -> pyvips.Image:
         """Return the picture of a watermark for an image of a size.
 
         ``memory`` is what the plan of that image may take already, in bytes.
         """
-        watermark, request, limits = step.watermark, step.request, self.limits
+        watermark, request, limits = mark.watermark, mark.request, self.limits
         with _naming_watermark(watermark.id):
-            source = step.drawing.encode() if step.drawing else self.sources[watermark.id]
+            source = mark.drawing.encode() if mark.drawing else self.sources[watermark.id]
             opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
             if request is None:
                 width, height = watermark_size(opened.info.upright_size, size, watermark)
@@ -75,7 +75,7 @@ class ReceivedWatermarks:
         """Return the room that a nine-patch frame leaves on each side."""
         from imgsvc_core.pixels.nine_patch import padding
 
-        return padding(self.picture(LayWatermark(Watermark(id=id)), Size(1, 1)))
+        return padding(self.picture(Mark(watermark=Watermark(id=id)), Size(1, 1)))
 
 
 @contextlib.contextmanager

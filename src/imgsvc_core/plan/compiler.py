@@ -13,11 +13,11 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.building import build_steps
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
+from imgsvc_core.plan.pipeline import build_steps
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
 from imgsvc_core.plan.steps import (
@@ -77,7 +77,7 @@ def compile_plan(
     built, faces = build_steps(request, info, seen)
     alpha = info.alpha
     for planned in built:
-        alpha = planned.step.brings_alpha or (alpha and not planned.step.removes_alpha)
+        alpha = planned.traits.brings_alpha or (alpha and not planned.traits.removes_alpha)
     keeps_alpha = alpha and not output.flatten
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
     frames = min(info.frames, output.frames or info.frames) if all(row.animation for row in formats) else 1
@@ -200,6 +200,6 @@ def _streams(steps: Iterable[PlannedStep]) -> bool:
     for planned in steps:
         if isinstance(planned.step, Resample):
             return True
-        if planned.step.rereads:
+        if planned.traits.rereads:
             return False
     return True

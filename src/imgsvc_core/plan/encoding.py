@@ -80,7 +80,7 @@ def exact_formats(
 
 def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
     """Return True if a source stores color at a lower resolution, as only photographs do, and stays one."""
-    return info.subsample not in (None, "4:4:4") and not any(planned.step.stylizes for planned in steps)
+    return info.subsample not in (None, "4:4:4") and not any(planned.traits.stylizes for planned in steps)
 
 
 def settings_for(row: type[Format], output: Output, *, photograph: bool) -> SaveSettings:

@@ -78,7 +78,7 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
     elif load.sequential:
         reasons.append("pixels are needed once, in order")
     else:
-        first = next(planned.step for planned in steps if planned.step.rereads)
+        first = next(planned.step for planned in steps if planned.traits.rereads)
         reasons.append(f"'{first.text}' needs pixels out of order")
     return ", ".join(reasons)
 

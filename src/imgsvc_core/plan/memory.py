@@ -36,15 +36,15 @@ def memory_bound(
     held = 0.0 if streams else strip
     rendered = 0.0  # frames that a step rereads or that are encoded
     for planned in steps:
-        colors, alpha = 3 if planned.step.brings_color else colors, alpha or planned.step.brings_alpha
+        colors, alpha = 3 if planned.traits.brings_color else colors, alpha or planned.traits.brings_alpha
         pixel = (colors + alpha) * sample
-        if streams and planned.step.rereads:
+        if streams and planned.traits.rereads:
             held, streams = held + _area(planned.before) * pixel, False
-        if frames > 1 and (planned.step.rereads or planned is steps[-1]):
+        if frames > 1 and (planned.traits.rereads or planned is steps[-1]):
             rendered = max(rendered, _area(planned.after) * pixel * frames)
-        held += planned.step.copies_before * min(_area(planned.before), _area(loaded)) * pixel
-        if planned.step.copies:
-            held += planned.step.copies * _area(planned.after) * pixel + _BUFFERS
+        held += planned.traits.copies_before * min(_area(planned.before), _area(loaded)) * pixel
+        if planned.traits.copies:
+            held += planned.traits.copies * _area(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
     held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder

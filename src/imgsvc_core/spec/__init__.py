@@ -19,13 +19,12 @@ from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec, parse, request_schema, unparse
+from imgsvc_core.spec.request import OPERATIONS, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [
     "FILTERS",
     "OPERATIONS",
-    "PHASES",
     "Adjust",
     "Auto",
     "Blur",

@@ -11,9 +11,9 @@ from imgsvc_core.spec.declare import Operation, params
 from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
 from imgsvc_core.spec.parsing import unparse_operation
-from imgsvc_core.spec.request import OPERATIONS, PHASES, Spec
+from imgsvc_core.spec.request import OPERATIONS, Spec
 
-_SCALED = tuple(name for name in OPERATIONS if PHASES.index(name) > PHASES.index("crop"))
+_SCALED = tuple(OPERATIONS)[tuple(OPERATIONS).index("crop") + 1 :]
 
 
 def at_density(spec: Spec, density: float) -> Spec:

@@ -17,7 +17,7 @@ from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.kinds import Boolean, Integer, Number
 from imgsvc_core.spec.merging import Document, merge
-from imgsvc_core.spec.request import OPERATIONS, PHASES
+from imgsvc_core.spec.request import OPERATIONS, Spec
 
 _WITHOUT_PREFIX = frozenset({"adjust", "auto", "output"})
 _BOOLEANS = {"1": True, "true": True, "0": False, "false": False}
@@ -206,11 +206,8 @@ def _alias(name: str, metavar: str, doc: str, key: str, parameter: str) -> Short
 
 def _in_order() -> list[type[Operation]]:
     found: list[type[Operation]] = []
-    for phase in PHASES:
-        if phase == "filter":
-            found += FILTERS
-        elif phase in OPERATIONS:
-            found.append(OPERATIONS[phase])
+    for name in params(Spec):
+        found += FILTERS if name == "filter" else [OPERATIONS[name]]
     return found
 
 

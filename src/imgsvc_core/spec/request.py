@@ -177,27 +177,6 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 """The operations of a request by key, without filters, in the order of application."""
 
-PHASES: tuple[str, ...] = (
-    "orient",
-    "trim",
-    "flip",
-    "rotate",
-    "crop",
-    "resize",
-    "scale",
-    "auto",
-    "adjust",
-    "filter",
-    "mask",
-    "canvas",
-    "padding",
-    "border",
-    "watermark",
-    "opacity",
-    "output",
-)
-"""The order in which a picture is worked on. Orientation and conversion to sRGB come first."""
-
 
 def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
     """Return the spec that a JSON value asks for.

@@ -11,7 +11,7 @@ from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 from imgsvc_core.plan.geometry import Size, clipped
-from imgsvc_core.spec.internal import AreaBlur
+from imgsvc_core.spec.internal import AreaBlur, GaussianBlur
 
 _SIGMA = 0.05
 """Standard deviation at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -44,6 +44,11 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) 
         plain = _blur(image.copy(interpretation="multiband"), sigma)
         return plain.copy(interpretation=image.interpretation)
     return on_premultiplied(image, lambda bands: _blur(bands, sigma))
+
+
+def filter_gaussian(image: pyvips.Image, filter: GaussianBlur) -> pyvips.Image:
+    """Blur by the standard deviation that is asked for."""
+    return gaussian_blur(image, filter.sigma, straight=filter.straight)
 
 
 def area_blur(image: pyvips.Image, filter: AreaBlur) -> pyvips.Image:

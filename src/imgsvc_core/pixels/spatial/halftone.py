@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyvips
 
-from imgsvc_core.pixels.channels import on_color, white
+from imgsvc_core.pixels.channels import on_color, shorter_side, white
+from imgsvc_core.spec import Halftone
 
 _PITCH = 0.04
 """Distance of two dots at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -47,6 +48,11 @@ def halftone(image: pyvips.Image, pitch: float) -> pyvips.Image:
     if pitch < LEAST_PITCH:
         return image
     return on_color(image, lambda color: _print(color, pitch))
+
+
+def filter_halftone(image: pyvips.Image, filter: Halftone) -> pyvips.Image:
+    """Print the picture in dots of the size that is asked for."""
+    return halftone(image, halftone_pitch(filter.value, shorter_side(image)))
 
 
 def _print(color: pyvips.Image, pitch: float) -> pyvips.Image:

@@ -9,7 +9,10 @@ import numpy.typing as npt
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core.pixels.channels import shorter_side
 from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
+from imgsvc_core.spec import Pixellate
+from imgsvc_core.spec.internal import Mosaic
 
 _CELL = 0.1
 """Side of a cell at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -48,6 +51,16 @@ def mosaic(image: pyvips.Image, cell: int) -> pyvips.Image:
     filled = image.embed(0, 0, columns * cell, rows * cell, extend="mirror")
     small = on_premultiplied(filled, lambda bands: bands.shrink(cell, cell))
     return small.zoom(cell, cell).crop(0, 0, image.width, image.height)
+
+
+def filter_pixellate(image: pyvips.Image, filter: Pixellate) -> pyvips.Image:
+    """Show the picture in cells of the size that is asked for."""
+    return pixellate(image, pixellate_cell(filter.value, shorter_side(image)))
+
+
+def filter_mosaic(image: pyvips.Image, filter: Mosaic) -> pyvips.Image:
+    """Show the picture in square cells as is asked for."""
+    return mosaic(image, filter.cell)
 
 
 def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:

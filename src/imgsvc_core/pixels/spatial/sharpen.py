@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
+from imgsvc_core.pixels.channels import join_alpha, shorter_side, split_alpha, white
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
+from imgsvc_core.plan.pipeline import Sharpen, Unsharp
 from imgsvc_core.spec.internal import LightnessSharpen
 
 _LUMA = [[0.213, 0.715, 0.072]]
@@ -60,6 +61,16 @@ def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     color, alpha = split_alpha(image)
     blurred = _blurred(color, alpha, sigma)
     return join_alpha((color * (1 + gain) - blurred * gain).rint().cast(image.format), alpha)
+
+
+def adjust_sharpen(image: pyvips.Image, adjustment: Sharpen) -> pyvips.Image:
+    """Strengthen or soften fine detail as is asked for."""
+    return sharpen(image, sharpen_gain(adjustment.value), sharpen_sigma(shorter_side(image)))
+
+
+def adjust_unsharp(image: pyvips.Image, adjustment: Unsharp) -> pyvips.Image:
+    """Strengthen local contrast as is asked for."""
+    return unsharp(image, adjustment.value / 100, unsharp_sigma(shorter_side(image)))
 
 
 def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.Image:

@@ -6,6 +6,7 @@ import numpy as np
 import pyvips
 
 from imgsvc_core.pixels.channels import on_color
+from imgsvc_core.spec import Vignette
 
 _STEPS = 65535
 
@@ -20,6 +21,11 @@ def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Imag
         return image
     gain = _gain(image.width, image.height, strength, radius)
     return on_color(image, lambda color: (color * gain).rint().cast(image.format))
+
+
+def filter_vignette(image: pyvips.Image, filter: Vignette) -> pyvips.Image:
+    """Darken the corners as is asked for."""
+    return vignette(image, filter.value / 100, filter.radius / 100)
 
 
 def _gain(width: int, height: int, strength: float, radius: float) -> pyvips.Image:

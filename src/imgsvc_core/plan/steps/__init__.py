@@ -1,39 +1,24 @@
-"""The steps of a plan, with all numbers worked out.
+"""The kinds of steps that the compiler knows: it joins, reorders, folds them, or leaves them to decoders.
 
-Every kind of step is one class: what it does to sizes and places, and how it is explained. What it does to
-pixels is one function in `imgsvc_core.pixels.render.RENDERERS`, by the class of the step.
+All other work is a row of `imgsvc_core.plan.pipeline`.
 """
 
-from imgsvc_core.plan.steps.base import PlannedStep, Step
-from imgsvc_core.plan.steps.color import Flatten, Recolor, SetOpacity, ToSrgb
-from imgsvc_core.plan.steps.effects import CutCorners, DropAlpha, LayFrame, LayOnGround, MapTones
-from imgsvc_core.plan.steps.frame import AddBorder, AddPadding, ApplyMask, LayWatermark
-from imgsvc_core.plan.steps.geometry import CropBox, Extend, Resample, RotateFreely, SmartCrop, Turn
-from imgsvc_core.plan.steps.spatial import ApplyFilter, Sharpen, Unsharp
+from imgsvc_core.plan.steps.base import PLAIN, PlannedStep, Step, Traits
+from imgsvc_core.plan.steps.color import Flatten, Recolor, ToSrgb
+from imgsvc_core.plan.steps.moves import CropBox, Extend, Resample, RotateFreely, SmartCrop, Turn
 
 __all__ = [
-    "AddBorder",
-    "AddPadding",
-    "ApplyFilter",
-    "ApplyMask",
+    "PLAIN",
     "CropBox",
-    "CutCorners",
-    "DropAlpha",
     "Extend",
     "Flatten",
-    "LayFrame",
-    "LayOnGround",
-    "LayWatermark",
-    "MapTones",
     "PlannedStep",
     "Recolor",
     "Resample",
     "RotateFreely",
-    "SetOpacity",
-    "Sharpen",
     "SmartCrop",
     "Step",
     "ToSrgb",
+    "Traits",
     "Turn",
-    "Unsharp",
 ]

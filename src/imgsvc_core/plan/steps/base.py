@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
+from typing import ClassVar
 
 import attrs
 
@@ -11,10 +13,49 @@ from imgsvc_core.spec import Color
 from imgsvc_core.spec.color import TRANSPARENT
 
 
+@attrs.frozen(kw_only=True)
+class Traits:
+    """What the compiler has to know of a step beside the size.
+
+    Args:
+        rereads: the step needs pixels more than once or out of order.
+        copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
+        copies_before: how many copies of the frame before it, as it was decoded, it holds in memory.
+        brings_color: the step can make a gray picture colored.
+        brings_alpha: the step makes pixels transparent.
+        removes_alpha: no pixel is transparent after the step.
+        stylizes: the step may leave as few colors as graphics have, even of a photograph.
+    """
+
+    rereads: bool = False
+    copies: float = 0
+    copies_before: float = 0
+    brings_color: bool = False
+    brings_alpha: bool = False
+    removes_alpha: bool = False
+    stylizes: bool = False
+
+    def on(self, colors: Iterable[Color | None]) -> Traits:
+        """Return the traits of a step that also puts colors beside the picture; None is transparent."""
+        shown = [color or TRANSPARENT for color in colors]
+        return attrs.evolve(
+            self,
+            brings_color=self.brings_color or not all(color.gray for color in shown),
+            brings_alpha=self.brings_alpha or any(color.alpha < 255 for color in shown),
+        )
+
+
+PLAIN = Traits()
+"""The traits of a step that takes line after line."""
+
+
 class Step(abc.ABC):
     """Base of the steps, which are immutable."""
 
     __slots__ = ()
+
+    pixels: ClassVar[str]
+    """The function that does it to pixels, as ``module:function`` of `imgsvc_core.pixels`."""
 
     @property
     @abc.abstractmethod
@@ -43,44 +84,9 @@ class Step(abc.ABC):
         return False
 
     @property
-    def rereads(self) -> bool:
-        """Return True if the step needs pixels more than once or out of order."""
-        return False
-
-    @property
-    def copies(self) -> float:
-        """Return how many copies of the frame the step holds in memory, beyond the one that it rereads."""
-        return 0
-
-    @property
-    def copies_before(self) -> float:
-        """Return how many copies of the frame before it, as it was decoded, the step holds in memory."""
-        return 0
-
-    @property
-    def backgrounds(self) -> tuple[Color | None, ...]:
-        """Return the colors that the step puts beside the picture; None is transparent."""
-        return ()
-
-    @property
-    def brings_color(self) -> bool:
-        """Return True if the step can make a gray picture colored."""
-        return any(not (color or TRANSPARENT).gray for color in self.backgrounds)
-
-    @property
-    def stylizes(self) -> bool:
-        """Return True if the step may leave as few colors as graphics have, even of a photograph."""
-        return False
-
-    @property
-    def brings_alpha(self) -> bool:
-        """Return True if the step makes pixels transparent."""
-        return any((color or TRANSPARENT).alpha < 255 for color in self.backgrounds)
-
-    @property
-    def removes_alpha(self) -> bool:
-        """Return True if no pixel is transparent after the step."""
-        return False
+    def traits(self) -> Traits:
+        """Return what the compiler has to know."""
+        return PLAIN
 
 
 @attrs.frozen
@@ -91,3 +97,8 @@ class PlannedStep:
     step: Step
     before: Size
     after: Size
+    traits: Traits = attrs.field(init=False, eq=False, repr=False)
+
+    @traits.default
+    def _traits_of_step(self) -> Traits:
+        return self.step.traits

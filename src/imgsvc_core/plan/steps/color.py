@@ -10,7 +10,7 @@ from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.steps.base import Step
+from imgsvc_core.plan.steps.base import Step, Traits
 from imgsvc_core.spec import Color
 
 
@@ -22,6 +22,8 @@ class ToSrgb(Step):
     colorspace: str
     stated: RgbSpace | None
     cmyk: str | None = None
+
+    pixels = "moves:to_srgb"
 
     @property
     def text(self) -> str:
@@ -46,6 +48,8 @@ class Recolor(Step):
     enhance: bool = False
     gray: bool = False
 
+    pixels = "moves:recolor"
+
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The operations without the measured corrections, folded."""
@@ -69,32 +73,12 @@ class Recolor(Step):
         return not self.enhance and not self.blocks
 
     @property
-    def rereads(self) -> bool:
-        """Return True if a histogram is measured, which takes a pass of its own."""
-        return self.enhance
-
-    @property
-    def brings_color(self) -> bool:
-        return any(step.brings_color and not step.neutral for step in self.operations)
-
-    @property
-    def stylizes(self) -> bool:
-        return any(step.is_line for step in self.operations)
-
-
-@attrs.frozen
-class SetOpacity(Step):
-    """Multiply alpha."""
-
-    opacity: float
-
-    @property
-    def text(self) -> str:
-        return f"opacity {self.opacity:g}"
-
-    @property
-    def brings_alpha(self) -> bool:
-        return self.opacity < 1
+    def traits(self) -> Traits:
+        return Traits(
+            rereads=self.enhance,  # measuring a histogram takes a pass of its own
+            brings_color=any(step.brings_color and not step.neutral for step in self.operations),
+            stylizes=any(step.is_line for step in self.operations),
+        )
 
 
 @attrs.frozen
@@ -103,6 +87,8 @@ class Flatten(Step):
 
     background: Color
     formats: tuple[str, ...]
+
+    pixels = "moves:flatten"
 
     @property
     def text(self) -> str:

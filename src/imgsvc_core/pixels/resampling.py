@@ -12,7 +12,6 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import white, with_fields_of
-from imgsvc_core.pixels.shapes import add_padding
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
 
@@ -155,14 +154,6 @@ def smart_box(image: pyvips.Image, width: int, height: int) -> tuple[int, int]:
     left = round(found["attention_x"] * across - width / 2)
     top = round(found["attention_y"] * down - height / 2)
     return max(0, min(left, image.width - width)), max(0, min(top, image.height - height))
-
-
-def extend(
-    image: pyvips.Image, left: int, top: int, width: int, height: int, background: Color | None
-) -> pyvips.Image:
-    """Put the picture into a larger frame."""
-    right, bottom = width - left - image.width, height - top - image.height
-    return add_padding(image, top, right, bottom, left, background)
 
 
 def _resample(

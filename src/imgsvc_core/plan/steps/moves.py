@@ -6,9 +6,11 @@ import attrs
 
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_core.plan.steps.base import Step
+from imgsvc_core.plan.steps.base import PLAIN, Step, Traits
 from imgsvc_core.spec import Canvas, Color, Crop, Resize, Scale, Trim
 
+_REREADS = Traits(rereads=True)
+_BY_PILLOW = Traits(copies=3, copies_before=3)
 _TURNS = {
     2: "mirror left to right",
     3: "turn by 180 degrees",
@@ -26,6 +28,8 @@ class Turn(Step):
 
     orientation: int
     exif: int = 1
+
+    pixels = "moves:turn"
 
     @property
     def text(self) -> str:
@@ -53,9 +57,8 @@ class Turn(Step):
         return self.orientation == 1
 
     @property
-    def rereads(self) -> bool:
-        """Return False for a mirror from left to right, which works line by line."""
-        return self.orientation != 2
+    def traits(self) -> Traits:
+        return PLAIN if self.orientation == 2 else _REREADS  # from left to right it works line by line
 
 
 @attrs.frozen
@@ -66,7 +69,7 @@ class RotateFreely(Step):
     background: Color | None
     size: Size
 
-    rereads = True
+    pixels = "moves:rotate"
 
     @property
     def text(self) -> str:
@@ -79,8 +82,8 @@ class RotateFreely(Step):
         return geometry.rotated_box(box, before, self.size, self.angle)
 
     @property
-    def backgrounds(self) -> tuple[Color | None, ...]:
-        return (self.background,)
+    def traits(self) -> Traits:
+        return _REREADS.on([self.background])
 
 
 @attrs.frozen
@@ -89,6 +92,8 @@ class CropBox(Step):
 
     box: Box
     asked: Crop | Resize | Trim
+
+    pixels = "moves:crop"
 
     @property
     def text(self) -> str:
@@ -117,7 +122,7 @@ class SmartCrop(Step):
     asked: Crop | Resize
     turn: int = 1
 
-    rereads = True
+    pixels = "moves:crop_smartly"
 
     @property
     def text(self) -> str:
@@ -128,6 +133,10 @@ class SmartCrop(Step):
 
     def size_after(self, before: Size) -> Size:
         return self.size
+
+    @property
+    def traits(self) -> Traits:
+        return _REREADS
 
     def at(self, left: int, top: int) -> CropBox:
         """Return the crop that the pixels decide on."""
@@ -148,6 +157,8 @@ class Resample(Step):
     draft: bool = False
     pillow: bool = False
     libvips: tuple[float, ...] | None = None
+
+    pixels = "moves:resample"
 
     @property
     def kernel(self) -> str | None:
@@ -170,12 +181,8 @@ class Resample(Step):
         return geometry.scaled_box(box, self.size.width / before.width, self.size.height / before.height)
 
     @property
-    def copies(self) -> float:
-        return 3 if self.pillow else 0
-
-    @property
-    def copies_before(self) -> float:
-        return 3 if self.pillow else 0
+    def traits(self) -> Traits:
+        return _BY_PILLOW if self.pillow else PLAIN
 
     @property
     def is_usual(self) -> bool:
@@ -197,6 +204,8 @@ class Extend(Step):
     size: Size
     asked: Resize | Canvas
 
+    pixels = "moves:extend"
+
     @property
     def text(self) -> str:
         return f"pad to {self.size.width} x {self.size.height}"
@@ -213,8 +222,8 @@ class Extend(Step):
         return box.shifted(self.left, self.top)
 
     @property
-    def backgrounds(self) -> tuple[Color | None, ...]:
-        return (self.asked.background,)
+    def traits(self) -> Traits:
+        return PLAIN.on([self.asked.background])
 
 
 def _why_sized(resize: Resize) -> str:

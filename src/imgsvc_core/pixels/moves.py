@@ -1,0 +1,227 @@
+"""Frames on pixels that a decoder has scaled: moved in numbers of the plan, placed to parts of pixels.
+
+There is a function for each class of `imgsvc_core.plan.steps`, named by its ``pixels``. It takes the frame,
+the step, and what all frames of the picture share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+import pyvips
+
+from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
+from imgsvc_core.pixels.blending import to_rgb
+from imgsvc_core.plan import Plan, steps, turns
+from imgsvc_core.plan.folding import fold
+from imgsvc_core.plan.geometry import Area, Box, Size
+from imgsvc_core.plan.loading import area_at_hand, pixels_for
+from imgsvc_core.plan.steps import Step
+from imgsvc_core.spec.effects import Mark
+
+T = TypeVar("T")
+
+Marks = Callable[[Mark, Size], pyvips.Image]
+"""Return the picture that is laid over a picture of a size."""
+
+_NEGLIGIBLE = 1e-6  # of a pixel, by which lengths are rounded
+
+
+@attrs.frozen
+class ScaledFrame:
+    """Pixels, the area of them that the frame is, and how many of them a pixel of the plan has each way.
+
+    If nothing was scaled, the area is all of the pixels. ``size`` repeats what libvips says of the image,
+    because asking it takes longer than planning all of this.
+    """
+
+    image: pyvips.Image
+    size: Size
+    area: Area
+    across: float = 1.0
+    down: float = 1.0
+
+    @classmethod
+    def whole(cls, image: pyvips.Image) -> ScaledFrame:
+        """Return pixels that are those of the plan as a frame."""
+        size = Size(*size_of(image))
+        return cls(image, size, Area(0, 0, *size))
+
+    @classmethod
+    def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
+        """Return a frame as the load settings of the plan gave it."""
+        info, size = plan.info, Size(*size_of(image))
+        area = area_at_hand(info, plan.load.scale, *size)
+        if plan.load.scale < 1:
+            right, bottom = pixels_for(area.left + area.width), pixels_for(area.top + area.height)
+            whole = Size(max(size.width, right), max(size.height, bottom))
+            if whole != size:
+                image, size = resampling.completed(image, *whole), whole
+        return cls(image, size, area, area.width / info.width, area.height / info.height)
+
+    def holding(self, image: pyvips.Image) -> ScaledFrame:
+        """Return the frame with other colors, or in memory."""
+        return attrs.evolve(self, image=image)
+
+
+@attrs.define
+class Run:
+    """What the frames of a picture share: the plan, the watermarks, and what was measured on the first frame.
+
+    What holds for the first frame holds for all, so that animations do not flicker.
+    """
+
+    plan: Plan
+    marks: Marks
+    measured: dict[Step, Any] = attrs.field(factory=dict)
+    regions: list[tuple[int, int]] = attrs.field(factory=list)
+
+    def once(self, step: Step, measure: Callable[[], T]) -> T:
+        """Return what was measured for a step, after measuring it on the first frame."""
+        if step not in self.measured:
+            self.measured[step] = measure()
+        found: T = self.measured[step]
+        return found
+
+
+def turn(frame: ScaledFrame, step: steps.Turn, run: Run) -> ScaledFrame:
+    """Mirror a frame and turn it by quarters."""
+    return _turned(frame, step.orientation)
+
+
+def rotate(frame: ScaledFrame, step: steps.RotateFreely, run: Run) -> ScaledFrame:
+    """Turn a frame by any angle, in a frame of a size."""
+    scale = (frame.across + frame.down) / 2
+    area = Area(0, 0, step.size.width * scale, step.size.height * scale)
+    image = resampling.rotate(frame.image, step.angle, step.background, frame.area, area.width, area.height)
+    return ScaledFrame(image, Size(*size_of(image)), area, scale, scale)
+
+
+def crop(frame: ScaledFrame, step: steps.CropBox, run: Run) -> ScaledFrame:
+    """Keep a rectangle, with all pixels that it has a part in."""
+    box = step.box
+    area = Area(
+        frame.area.left + box.left * frame.across,
+        frame.area.top + box.top * frame.down,
+        box.width * frame.across,
+        box.height * frame.down,
+    )
+    first, columns = _touched(area.left, area.width, frame.size.width)
+    upper, rows = _touched(area.top, area.height, frame.size.height)
+    image = frame.image.crop(first, upper, columns, rows)
+    area = area._replace(left=area.left - first, top=area.top - upper)
+    return attrs.evolve(frame, image=image, size=Size(columns, rows), area=area)
+
+
+def crop_smartly(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledFrame:
+    """Keep the most interesting part of the first frame."""
+
+    def region() -> tuple[int, int]:
+        found = _interesting(frame, step.size, step.turn)
+        run.regions.append(found)
+        return found
+
+    return crop(frame, step.at(*run.once(step, region)), run)
+
+
+def resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
+    """Resample all of a frame to a size, by factors and a kernel of libvips if they lead to it."""
+    size, area, image = step.size, frame.area, None
+    if step.pillow and frame.image.format == "uchar":
+        return _resampled_by_pillow(frame, size)
+    if step.libvips is not None and (area.left, area.top) == (0, 0):
+        # libvips leaves out the last pixels of a smaller copy if they do not stand for whole ones.
+        whole = max(1, int(area.width + _NEGLIGIBLE)), max(1, int(area.height + _NEGLIGIBLE))
+        across = step.libvips[0] * area.width / frame.across / whole[0]
+        down = step.libvips[1] * area.height / frame.down / whole[1]
+        cut = frame.image.crop(0, 0, *whole)
+        image = resampling.resample_by_libvips(cut, across, down, size, step.kernel)
+    if image is None and not step.exact and area == (0, 0, *frame.size):
+        from imgsvc_core.pixels import reduction  # it takes NumPy to load, so some time
+
+        image = reduction.reduced(frame.image, frame.size, size)
+    if image is None:
+        image = resampling.resample(frame.image, frame.size, *size, area, exact=step.exact)
+    return ScaledFrame(image, size, Area(0, 0, *size))
+
+
+def extend(frame: ScaledFrame, step: steps.Extend, run: Run) -> ScaledFrame:
+    """Put a frame into a larger one."""
+    image = frame.image
+    right, bottom = step.size.width - step.left - image.width, step.size.height - step.top - image.height
+    sides = step.top, right, bottom, step.left
+    return ScaledFrame.whole(shapes.add_padding(image, *sides, step.asked.background))
+
+
+def to_srgb(frame: ScaledFrame, step: steps.ToSrgb, run: Run) -> ScaledFrame:
+    """Convert a frame to sRGB or gray."""
+    return frame.holding(colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk))
+
+
+def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
+    """Apply folded color operations, after the corrections that the first frame asks for."""
+    image, blocks = frame.image, step.blocks
+    if not step.gray:
+        image = to_rgb(image)  # a colored watermark was expected, and a gray one came
+    if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
+        blocks = fold((*corrections, *step.operations), gray=step.gray)
+    return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
+
+
+def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
+    """Lay a frame on a color."""
+    return ScaledFrame.whole(shapes.flatten(frame.image, step.background))
+
+
+def _corrections(image: pyvips.Image) -> Any:
+    from imgsvc_core.pixels.enhance import measure  # with numpy, which plain resizing should not wait for
+
+    return measure(image)
+
+
+def _turned(frame: ScaledFrame, orientation: int) -> ScaledFrame:
+    image, size = resampling.turn(frame.image, orientation), turns.turned(frame.size, orientation)
+    area = turns.turned_area(frame.area, frame.size, orientation)
+    across, down = (frame.down, frame.across) if orientation >= 5 else (frame.across, frame.down)
+    return ScaledFrame(image, size, area, across, down)
+
+
+def _interesting(frame: ScaledFrame, size: Size, turn: int = 1) -> tuple[int, int]:
+    """Return left and top, in pixels of the plan, of the most interesting part of a size.
+
+    It is looked for in the picture as it was before a turn.
+    """
+    if turn != 1:
+        back = turns.inverse(turn)
+        before, part = _turned(frame, back), turns.turned(size, back)
+        whole = Size(round(before.area.width / before.across), round(before.area.height / before.down))
+        box = turns.turned_box(Box(*_interesting(before, part), *part), whole, turn)
+        return box.left, box.top
+    columns, rows = max(1, round(size.width * frame.across)), max(1, round(size.height * frame.down))
+    left, top = resampling.smart_box(frame.image, columns, rows)
+    return (
+        _within((left - frame.area.left) / frame.across, frame.area.width / frame.across - size.width),
+        _within((top - frame.area.top) / frame.down, frame.area.height / frame.down - size.height),
+    )
+
+
+def _resampled_by_pillow(frame: ScaledFrame, size: Size) -> ScaledFrame:
+    """Return all of it at a size, with the last pixels of a decoder of which it only has a part."""
+    area, image = frame.area, frame.image
+    if area.left == area.top == 0:
+        area = Area(0, 0, math.ceil(area.width), math.ceil(area.height))
+        image = resampling.completed(image, int(area.width), int(area.height))
+    return ScaledFrame.whole(resampling.resample_by_pillow(image, *size, area))
+
+
+def _within(value: float, largest: float) -> int:
+    return max(0, min(round(value), round(largest)))
+
+
+def _touched(start: float, length: float, have: int) -> tuple[int, int]:
+    first = min(max(math.floor(start), 0), have - 1)
+    return first, min(max(math.ceil(start + length), first + 1), have) - first

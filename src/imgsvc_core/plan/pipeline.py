@@ -1,0 +1,431 @@
+"""The pipeline: what is done to a picture, in which order, and by what.
+
+`PIPELINE` is the order of the contract. Its first rows move the picture or change single pixels: their steps
+have classes in `imgsvc_core.plan.steps`, because the compiler joins, reorders and folds them. All other work
+is a row of its own, here and in `FILTERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.plan import draft as moves
+from imgsvc_core.plan.color.steps import adjustment, filtering
+from imgsvc_core.plan.draft import Draft
+from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.seen import NOTHING_SEEN, Seen, Sides
+from imgsvc_core.plan.steps import (
+    PLAIN,
+    CropBox,
+    Extend,
+    Flatten,
+    PlannedStep,
+    Recolor,
+    Resample,
+    RotateFreely,
+    SmartCrop,
+    Step,
+    ToSrgb,
+    Traits,
+    Turn,
+)
+from imgsvc_core.spec import (
+    OPERATIONS,
+    Adjust,
+    Auto,
+    Blur,
+    Border,
+    Filter,
+    Halftone,
+    Mask,
+    Padding,
+    Pixellate,
+    Spec,
+    Vignette,
+    Watermark,
+    effects,
+    internal,
+    params,
+    vips_filters,
+)
+from imgsvc_core.spec.color import WHITE
+
+A = TypeVar("A")
+
+
+@attrs.frozen
+class Sharpen:
+    """Strengthen or soften fine detail."""
+
+    value: int
+
+
+@attrs.frozen
+class Unsharp:
+    """Strengthen local contrast."""
+
+    value: int
+
+
+@attrs.frozen
+class Opacity:
+    """Multiply alpha."""
+
+    value: float
+
+
+@attrs.frozen(kw_only=True)
+class Work(Generic[A]):
+    """How something that a request asks for is done.
+
+    Args:
+        pixels: the function that does it, as ``module:function`` of `imgsvc_core.pixels`. It takes a frame,
+            what is asked for, and the picture of a watermark if the work needs one.
+        reason: says for `explain` what is done.
+        why: says why, if the request does not.
+        size: returns the new frame, in pixels of the one before it; without it, the frame stays.
+        traits: what the compiler has to know.
+        mark: returns the mark whose picture the work needs.
+        joined: returns what asks for the same as two in a row.
+    """
+
+    pixels: str
+    reason: Callable[[A], str]
+    why: str = ""
+    size: Callable[[A, Draft], Box] | None = None
+    traits: Traits | Callable[[A], Traits] = PLAIN
+    mark: Callable[[A], effects.Mark] | None = None
+    joined: Callable[[A, A], A] | None = None
+
+
+@attrs.frozen
+class Apply(Step):
+    """Do what a row says. ``frame`` is the new frame in pixels of the one before, if it is another one."""
+
+    asked: Any
+    frame: Box | None = None
+
+    @property
+    def work(self) -> Work[Any]:
+        """The row."""
+        return WORKS[type(self.asked)]
+
+    @property
+    def text(self) -> str:
+        return self.work.reason(self.asked)
+
+    def why(self, before: Size) -> str:
+        return self.work.why
+
+    def size_after(self, before: Size) -> Size:
+        return before if self.frame is None else self.frame.size
+
+    def box_after(self, box: Box, before: Size) -> Box:
+        return box if self.frame is None else box.shifted(-self.frame.left, -self.frame.top)
+
+    def joined(self, following: Step) -> Step | None:
+        join = self.work.joined
+        if join is None or not isinstance(following, Apply) or type(following.asked) is not type(self.asked):
+            return None
+        return Apply(join(self.asked, following.asked))
+
+    @property
+    def traits(self) -> Traits:
+        traits = self.work.traits
+        return traits if isinstance(traits, Traits) else traits(self.asked)
+
+
+@attrs.frozen
+class Stage(Generic[A]):
+    """A row of the pipeline.
+
+    Args:
+        name: the phase, as in the contract.
+        when: returns what the request asks of the phase, or None.
+        size: works out the steps with all sizes.
+        steps: the classes of the steps that it may lead to, or how its work is done.
+    """
+
+    name: str
+    when: Callable[[Spec], A | None]
+    size: Callable[[Draft, A], None]
+    steps: tuple[type[Step], ...] | Work[A]
+
+
+def build_steps(
+    spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN
+) -> tuple[list[PlannedStep], tuple[Face, ...]]:
+    """Return the steps of a request in the order of `PIPELINE`, and the faces after them.
+
+    Faces are followed up to the first smart crop, whose place depends on pixels.
+    """
+    draft = Draft.begun(spec, info, seen)
+    for stage in PIPELINE:
+        asked = stage.when(spec)
+        if asked:
+            draft.phase = stage.name
+            stage.size(draft, asked)
+    return [planned for planned in draft.planned if not planned.step.idle], draft.faces
+
+
+def _apply(draft: Draft, asked: Any) -> None:
+    size = WORKS[type(asked)].size
+    draft.add(Apply(asked, None if size is None else size(asked, draft)))
+
+
+def _enhance(draft: Draft, auto: Auto) -> None:
+    if auto.enhance:
+        draft.add(Recolor(enhance=True, gray=draft.gray))
+
+
+def _adjust(draft: Draft, adjust: Adjust) -> None:
+    for name, value in adjust.active():
+        if name in _SPATIAL_ADJUSTMENTS:
+            _apply(draft, _SPATIAL_ADJUSTMENTS[name](value))
+        elif operation := adjustment(name, value):
+            draft.add(Recolor((operation,), gray=draft.gray))
+
+
+def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
+    for item in filters:
+        if isinstance(item, effects.Rescale):
+            moves.rescale(draft, item)
+        elif isinstance(item, effects.QuarterTurn):
+            moves.turn(draft, item.angle)
+        elif operation := filtering(item):
+            draft.add(Recolor((operation,), gray=draft.gray))
+        else:
+            _apply(draft, item)
+
+
+def _watermark(spec: Spec) -> effects.Mark | None:
+    return None if spec.watermark is None else effects.Mark(watermark=spec.watermark)
+
+
+def _opacity(spec: Spec) -> Opacity | None:
+    return Opacity(spec.adjust.opacity) if spec.adjust and spec.adjust.opacity != 1 else None
+
+
+def _never(draft: Draft, asked: object) -> None:
+    """Leave it to the compiler, which adds what the output format needs."""
+
+
+def _around(size: Size, sides: Sides) -> Box:
+    """Return a frame with room on the left, top, right and bottom."""
+    left, top, right, bottom = sides
+    return Box(-left, -top, size.width + left + right, size.height + top + bottom)
+
+
+def _values(filter: Filter) -> str:
+    """Return the name of a filter and its values."""
+    return ", ".join([filter.key, *(f"{name} {getattr(filter, name)}" for name in params(type(filter)))])
+
+
+def _blur_values(blur: Blur) -> str:
+    return _values(blur) if blur.mode == "motion" else f"blur, mode {blur.mode}, value {blur.value}"
+
+
+def _ground_kind(ground: effects.Ground) -> str:
+    return str(ground.color or "nothing") if ground.kind == "color" else ground.kind
+
+
+def _joined_tones(first: effects.Tones, second: effects.Tones) -> effects.Tones:
+    return effects.Tones(
+        red=first.red.translate(second.red),
+        green=first.green.translate(second.green),
+        blue=first.blue.translate(second.blue),
+    )
+
+
+_NEIGHBORS = Traits(rereads=True, copies=1.5)
+_STYLIZES = attrs.evolve(_NEIGHBORS, stylizes=True)
+_COLORS = attrs.evolve(_NEIGHBORS, brings_color=True)
+
+
+def _neighbors(pixels: str, traits: Traits | Callable[[Any], Traits] = _NEIGHBORS) -> Work[Any]:
+    """Return the work of a filter that looks at neighbors or positions. The frame stays."""
+    return Work(pixels=pixels, reason=_values, why=_ALONE, traits=traits)
+
+
+_ALONE = "in a pass of its own, as it looks beyond single pixels"
+
+_ADJUSTMENTS: Mapping[type, Work[Any]] = {
+    Sharpen: Work[Sharpen](
+        pixels="spatial.sharpen:adjust_sharpen",
+        reason=lambda asked: f"sharpen {asked.value}",
+        why=_ALONE,
+        traits=_NEIGHBORS,
+    ),
+    Unsharp: Work[Unsharp](
+        pixels="spatial.sharpen:adjust_unsharp",
+        reason=lambda asked: f"unsharp {asked.value}",
+        why=_ALONE,
+        traits=_NEIGHBORS,
+    ),
+}
+_SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
+
+_MARK = Work[effects.Mark](
+    pixels="overlay:lay_mark",
+    reason=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
+    # Its picture may have color, which shows when it is opened.
+    traits=lambda mark: Traits(rereads=True, brings_color=True, brings_alpha=mark.blend != "over"),
+    mark=lambda mark: mark,
+)
+
+FILTERS: Mapping[type[Filter], Work[Any]] = {
+    Blur: Work[Blur](
+        pixels="spatial.blur:blur",
+        reason=_blur_values,
+        why=_ALONE,
+        traits=lambda blur: attrs.evolve(_NEIGHBORS, copies=4) if blur.mode == "zoom" else _NEIGHBORS,
+    ),
+    Pixellate: _neighbors("spatial.pixellate:filter_pixellate", _STYLIZES),
+    Vignette: _neighbors("spatial.vignette:filter_vignette"),
+    Halftone: _neighbors("spatial.halftone:filter_halftone", _STYLIZES),
+    internal.AreaBlur: _neighbors("spatial.gaussian:area_blur"),
+    internal.ColorMatrix: _neighbors("spatial.coloring:color_matrix", _COLORS),
+    internal.ColorOverlay: _neighbors(
+        "spatial.coloring:color_overlay", lambda overlay: _NEIGHBORS.on([overlay.color])
+    ),
+    internal.GaussianBlur: _neighbors("spatial.gaussian:filter_gaussian"),
+    internal.LightnessSharpen: _neighbors("spatial.sharpen:lightness_sharpen"),
+    internal.Mosaic: _neighbors("spatial.pixellate:filter_mosaic", _STYLIZES),
+    effects.RootSaturation: _neighbors("effects:root_saturation"),
+    effects.Equalize: _neighbors("effects:equalize"),
+    effects.Noise: _neighbors("effects:noise"),
+    effects.Convolution: _neighbors("effects:convolution"),
+    effects.WaveletSharpen: _neighbors("effects:wavelet_sharpen", attrs.evolve(_NEIGHBORS, copies=10)),
+    effects.Tones: Work[effects.Tones](
+        pixels="effects:map_tones",
+        reason=lambda tones: "tone table",
+        traits=lambda tones: Traits(brings_color=len({tones.red, tones.green, tones.blue}) > 1),
+        joined=_joined_tones,
+    ),
+    effects.Ground: Work[effects.Ground](
+        pixels="ground:lay_on_ground",
+        reason=lambda ground: f"lay on {_ground_kind(ground)} at {ground.left}, {ground.top}",
+        size=lambda ground, _: Box(-ground.left, -ground.top, ground.width, ground.height),
+        traits=lambda ground: (
+            PLAIN.on([ground.color])
+            if ground.kind == "color"
+            else Traits(rereads=True, copies=3 if ground.kind == "blur" else 0)
+        ),
+    ),
+    effects.RoundCorners: Work[effects.RoundCorners](
+        pixels="shapes:round_corners",
+        reason=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
+        traits=lambda corners: PLAIN.on([corners.background]),
+    ),
+    effects.NinePatch: Work[effects.NinePatch](
+        pixels="nine_patch:lay_frame",
+        reason=lambda patch: f"lay frame '{patch.id}' over the picture",
+        size=lambda patch, draft: _around(draft.size, draft.seen.frames.get(patch.id, (0, 0, 0, 0))),
+        # of its colors and alpha, in parts of levels
+        traits=Traits(rereads=True, copies=4, brings_color=True).on([WHITE]),
+        mark=lambda patch: effects.Mark(watermark=Watermark(id=patch.id)),
+    ),
+    effects.Mark: _MARK,
+    effects.WithoutAlpha: Work(
+        pixels="channels:drop_alpha",
+        reason=lambda _: "leave transparency out",
+        traits=Traits(removes_alpha=True),
+    ),
+    vips_filters.Median: _neighbors("vips_filters:median"),
+    vips_filters.Threshold: _neighbors("vips_filters:threshold", _STYLIZES),
+    vips_filters.Morphology: _neighbors("vips_filters:morphology"),
+    vips_filters.Modulate: _neighbors("vips_filters:modulate"),
+    vips_filters.Stretch: _neighbors("vips_filters:stretch"),
+    vips_filters.LocalEqualize: _neighbors("vips_filters:local_equalize"),
+    vips_filters.ChromaTint: _neighbors("vips_filters:chroma_tint", _COLORS),
+    vips_filters.Negate: _neighbors("vips_filters:negate"),
+    vips_filters.WithoutWhite: _neighbors(
+        "vips_filters:without_white", attrs.evolve(_NEIGHBORS, brings_alpha=True)
+    ),
+}
+"""How each filter is done that is neither a formula of color nor a move of the picture."""
+
+PIPELINE: tuple[Stage[Any], ...] = (
+    # name, when the request asks for it, size, and the steps or the work with their functions of pixels
+    Stage("orient", lambda spec: spec, moves.upright, (Turn, ToSrgb)),
+    Stage("trim", attrgetter("trim"), moves.trim, (CropBox,)),
+    Stage("flip", attrgetter("flip"), moves.flip, (Turn,)),
+    Stage("rotate", attrgetter("rotate"), moves.rotate, (Turn, RotateFreely)),
+    Stage("crop", attrgetter("crop"), moves.crop, (CropBox, SmartCrop)),
+    Stage("resize", attrgetter("resize"), moves.resize, (Resample, CropBox, SmartCrop, Extend)),
+    Stage("scale", attrgetter("scale"), moves.scale, (Resample,)),
+    Stage("auto", attrgetter("auto"), _enhance, (Recolor,)),
+    Stage("adjust", attrgetter("adjust"), _adjust, (Recolor, Apply)),
+    Stage("filter", attrgetter("filter"), _filter, (Recolor, Apply, Turn, Resample)),
+    Stage(
+        "mask",
+        attrgetter("mask"),
+        _apply,
+        Work[Mask](
+            pixels="shapes:cut_to_mask",
+            reason=lambda mask: (
+                f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}")
+            ),
+            traits=lambda mask: PLAIN.on([mask.background]),
+        ),
+    ),
+    Stage("canvas", attrgetter("canvas"), moves.canvas, (Extend,)),
+    Stage(
+        "padding",
+        attrgetter("padding"),
+        _apply,
+        Work[Padding](
+            size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
+            pixels="shapes:pad",
+            reason=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
+            traits=lambda padding: PLAIN.on([padding.background]),
+        ),
+    ),
+    Stage(
+        "border",
+        attrgetter("border"),
+        _apply,
+        Work[Border](
+            size=lambda border, draft: _around(draft.size, (border.size,) * 4),
+            pixels="shapes:draw_border",
+            reason=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
+            traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
+        ),
+    ),
+    Stage(
+        "watermark",
+        _watermark,
+        _apply,
+        _MARK,
+    ),
+    Stage(
+        "opacity",
+        _opacity,
+        _apply,
+        Work[Opacity](
+            pixels="pointwise:multiply_alpha",
+            reason=lambda opacity: f"opacity {opacity.value:g}",
+            traits=Traits(brings_alpha=True),
+        ),
+    ),
+    Stage("output", attrgetter("output"), _never, (Flatten,)),
+)
+"""What is done to a picture, in this order."""
+
+PHASES: tuple[str, ...] = tuple(stage.name for stage in PIPELINE)
+"""The order in which a picture is worked on. Orientation and conversion to sRGB come first."""
+
+_ASKED: Mapping[str, type] = {**OPERATIONS, "watermark": effects.Mark, "opacity": Opacity}
+
+WORKS: Mapping[type, Work[Any]] = {
+    **_ADJUSTMENTS,
+    **FILTERS,
+    **{_ASKED[stage.name]: stage.steps for stage in PIPELINE if isinstance(stage.steps, Work)},
+}
+"""All work that has no class of steps, by the class of what is asked for."""
