@@ -88,7 +88,8 @@ def __getattr__(name: str) -> Any:
     if name in ("process", "process_variants"):
         from imgsvc_core import processing
 
-        return getattr(processing, name)
+        globals()[name] = found = getattr(processing, name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

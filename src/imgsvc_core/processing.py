@@ -111,7 +111,8 @@ def process(
         MissingDependency: an optional package is needed.
         EncodingFailed, TargetError: the result cannot be written.
     """
-    check_target(target)
+    if target is not None:
+        check_target(target)
     [result] = _run(source, [_Wanted(parse({} if spec is None else spec), target)], **options)
     return result
 
@@ -192,8 +193,9 @@ def _run(
     marks: dict[str, Source] = {}
     for one in wanted:
         for id in one.spec.pictures:
-            with _naming(one):
-                marks[id] = marks[id] if id in marks else receive_watermark(id, watermarks, limits, deadline)
+            if id not in marks:
+                with _naming(one):
+                    marks[id] = receive_watermark(id, watermarks, limits, deadline)
     job = _Job(
         source=source,
         limits=limits,
@@ -203,17 +205,16 @@ def _run(
         **options,
     )
     with contextlib.ExitStack() as files:  # nothing is left of them if the work fails or the time is up
-        wanted = [_with_file(one, files) if is_file(one.target) else one for one in wanted]
+        wanted = [one if one.target is None else _with_file(one, one.target, files) for one in wanted]
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
             _hand_over(made[one].encoded, one)
     return [_result(job, one, made[one]) for one in wanted]
 
 
-def _with_file(one: _Wanted, files: contextlib.ExitStack) -> _Wanted:
-    """Open the file that becomes the target."""
-    assert one.target is not None
-    return attrs.evolve(one, file=files.enter_context(writing(one.target)))
+def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wanted:
+    """Open the file that becomes the target, if that is a file."""
+    return attrs.evolve(one, file=files.enter_context(writing(target))) if is_file(target) else one
 
 
 def _hand_over(encoded: Encoded, one: _Wanted) -> None:
@@ -279,7 +280,7 @@ def _look(job: _Job, opened: Opened, specs: Sequence[Spec]) -> Seen:
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
     with _naming(one):
-        suffix = suffix_of(one.target)
+        suffix = "" if one.target is None else suffix_of(one.target)
         return compile_plan(one.spec, info, limits=job.limits, seen=seen, suffix=suffix, accept=job.accept)
 
 
@@ -314,7 +315,8 @@ def _make_at_once(job: _Job, opened: Opened, plans: Mapping[_Wanted, Plan]) -> d
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
     data = made.encoded.data
-    describe = partial(_describe, quality=made.encoded.quality, name=name_of(one.target), digest=job.digest)
+    name = "" if one.target is None else name_of(one.target)
+    describe = partial(_describe, quality=made.encoded.quality, name=name, digest=job.digest)
     output: ImageInfo | Callable[[], ImageInfo]
     if data is None:
         assert is_file(one.target)

@@ -73,16 +73,15 @@ def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) 
 
 def _apply_matrix(color: pyvips.Image, block: MatrixBlock, format: str) -> pyvips.Image:
     to_output = _FORMATS[format] / white(color)
-    result = _recombine(color, scale(block.fixed, to_output))
+    result = _recombine(color, block.fixed, to_output)
     if block.scaled is not None and block.weight is not None:
-        scaled = _recombine(color, scale(block.scaled, to_output))
-        result += scaled * _weight(color, block.weight)
+        result += _recombine(color, block.scaled, to_output) * _weight(color, block.weight)
     # `cast` clamps but truncates.
     return result.rint().cast(format)
 
 
-def _recombine(color: pyvips.Image, matrix: Matrix) -> pyvips.Image:
-    return color.recomb([list(row) for row in matrix])
+def _recombine(color: pyvips.Image, matrix: Matrix, factor: float) -> pyvips.Image:
+    return color.recomb(list(map(list, matrix if factor == 1 else scale(matrix, factor))))
 
 
 def _weight(color: pyvips.Image, step: VibranceStep | IsolateStep) -> pyvips.Image:

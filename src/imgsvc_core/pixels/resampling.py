@@ -180,8 +180,9 @@ def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
 
 def _reduce(image: pyvips.Image, across: float, down: float, *, exact: bool) -> pyvips.Image:
     have = size_of(image)
-    first = [_first_factor(*axis) for axis in zip(have, (across, down), strict=True)]
-    if max(first) > 1 or max(have) > _LONGEST_SHRUNK:
+    once = _at_once(have[0], across), _at_once(have[1], down)
+    if not all(once) or max(have) > _LONGEST_SHRUNK:
+        first = [1 if at_once else _FIRST_FACTOR for at_once in once]
         width, height = image.width / across, image.height / down
         image = image.crop(0, 0, *(min(side, _LONGEST_SHRUNK) for side in have)).shrink(*first)
         across, down = image.width / width, image.height / height
@@ -214,11 +215,6 @@ def _reduce_exactly(image: pyvips.Image, operation: str, factor: float) -> pyvip
     ones = pyvips.Image.black(1 if down else have, have if down else 1) + 1
     weights = sums(ones).copy_memory()
     return sums(image) / (weights.zoom(image.width, 1) if down else weights.zoom(1, image.height))
-
-
-def _first_factor(side: int, factor: float) -> int:
-    """Return the factor of a first pass, or 1 if there is none."""
-    return 1 if _at_once(side, factor) else _FIRST_FACTOR
 
 
 def _at_once(side: int, factor: float) -> bool:

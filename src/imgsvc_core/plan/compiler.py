@@ -143,12 +143,11 @@ def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | Non
 
 def _turn_late(steps: list[PlannedStep]) -> list[PlannedStep]:
     """Crop and resample the stored picture, then turn what is kept: that streams, and moves fewer pixels."""
-    place = next((i for i, planned in enumerate(steps) if isinstance(planned.step, Resample)), 0)
-    first, head = steps[:1], steps[1:place]
-    if not place or not all(isinstance(planned.step, CropBox) for planned in head):
+    turn = steps[0] if steps else None
+    if turn is None or not isinstance(turn.step, Turn):
         return list(steps)
-    [turn] = first
-    if not isinstance(turn.step, Turn):
+    place = next((i for i, planned in enumerate(steps) if isinstance(planned.step, Resample)), 0)
+    if not place or not all(isinstance(planned.step, CropBox) for planned in steps[1:place]):
         return list(steps)
     end = place + 2 if len(steps) > place + 1 and isinstance(steps[place + 1].step, CropBox) else place + 1
     early = [_before_turn(planned, turn.step) for planned in steps[1:end]]

@@ -9,11 +9,22 @@ import attrs
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
+from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.faces import Face, face_center, face_region
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import placed
 from imgsvc_core.plan.seen import Seen
-from imgsvc_core.plan.steps import CropBox, Extend, PlannedStep, Resample, RotateFreely, SmartCrop, Step, Turn
+from imgsvc_core.plan.steps import (
+    CropBox,
+    Extend,
+    PlannedStep,
+    Resample,
+    RotateFreely,
+    SmartCrop,
+    Step,
+    Turn,
+    recoloring,
+)
 from imgsvc_core.plan.tracking import box_of, tracked
 from imgsvc_core.spec import Canvas, Crop, Flip, Resize, Rotate, Scale, Spec, Trim
 from imgsvc_core.spec.effects import Rescale
@@ -55,6 +66,10 @@ class Draft:
         planned = PlannedStep(self.phase, step, before, after)
         self.gray = self.gray and not planned.traits.brings_color
         self.planned.append(planned)
+
+    def recolor(self, *operations: ColorStep, enhance: bool = False) -> None:
+        """Add color operations, which are folded with those before."""
+        self.add(recoloring(operations, enhance=enhance, gray=self.gray))
 
     def resample(self, size: Size, asked: Resize | Scale) -> None:
         """Add a resampling to a size, unless the picture has it."""
@@ -134,7 +149,8 @@ class Draft:
 def upright(draft: Draft, spec: Spec) -> None:
     """Turn the picture upright. Faces are known in the upright picture."""
     orientation = draft.info.orientation
-    draft.add(Turn(orientation, exif=orientation))
+    if orientation != 1:
+        draft.add(Turn(orientation, exif=orientation))
     draft.faces = draft.seen.faces or ()
 
 

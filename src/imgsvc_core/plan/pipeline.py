@@ -181,7 +181,7 @@ def _apply(draft: Draft, asked: Any) -> None:
 
 def _enhance(draft: Draft, auto: Auto) -> None:
     if auto.enhance:
-        draft.add(Recolor(enhance=True, gray=draft.gray))
+        draft.recolor(enhance=True)
 
 
 def _adjust(draft: Draft, adjust: Adjust) -> None:
@@ -189,7 +189,7 @@ def _adjust(draft: Draft, adjust: Adjust) -> None:
         if name in _SPATIAL_ADJUSTMENTS:
             _apply(draft, _SPATIAL_ADJUSTMENTS[name](value))
         elif operation := adjustment(name, value):
-            draft.add(Recolor((operation,), gray=draft.gray))
+            draft.recolor(operation)
 
 
 def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
@@ -199,7 +199,7 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
         elif isinstance(item, effects.QuarterTurn):
             moves.turn(draft, item.angle)
         elif operation := filtering(item):
-            draft.add(Recolor((operation,), gray=draft.gray))
+            draft.recolor(operation)
         else:
             _apply(draft, item)
 

@@ -27,4 +27,5 @@ def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, P
             scale = max(plan.load.scale for plan in group.values())
             metadata = any(plan.load.metadata for plan in group.values())
             settings = attrs.evolve(settings, scale=scale, sequential=True, metadata=metadata)
-        yield settings, {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}
+            group = {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}
+        yield settings, group

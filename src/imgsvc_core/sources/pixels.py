@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core.errors import MemoryLimitExceeded, SourceUnreachable
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_source
 from imgsvc_core.sources.receiving import Source
@@ -29,6 +30,8 @@ def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
         SourceUnreachable: the pixels cannot be read.
         ImageTooLarge, MemoryLimitExceeded: it exceeds the limits, by what is known without decoding.
     """
+    if isinstance(source, bytes | str | ByteSource):
+        return None
     if _is_a(source, "pyvips", "Image"):
         from imgsvc_core.pixels.colorspace import from_memory
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import itertools
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, cast
@@ -43,9 +42,11 @@ class Timing:
     @classmethod
     def between(cls, started: float, decoded: float, processed: float, encoded: float) -> Timing:
         """Return what took how long, from the seconds at which each part ended."""
-        ends = (started, decoded, processed, encoded)
-        parts = (round(1000 * (end - begin), 3) for begin, end in itertools.pairwise(ends))
-        return cls(**dict(zip(("decode", "process", "encode"), parts, strict=True)))
+        return cls(
+            decode=round(1000 * (decoded - started), 3),
+            process=round(1000 * (processed - decoded), 3),
+            encode=round(1000 * (encoded - processed), 3),
+        )
 
 
 @attrs.frozen(kw_only=True)

@@ -11,6 +11,7 @@ A step knows its label, and the three facts that folding needs:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -191,6 +192,7 @@ class DuotoneStep:
 ColorStep = CurveStep | MatrixStep | VibranceStep | IsolateStep | DuotoneStep
 
 
+@functools.lru_cache(maxsize=256)
 def adjustment(name: str, value: Any) -> ColorStep | None:
     """Return the step of a parameter of `Adjust`, or None if it is not a pointwise color operation."""
     match name:
@@ -213,6 +215,7 @@ def adjustments(adjust: Adjust) -> tuple[ColorStep, ...]:
     return tuple(step for step in steps if step is not None)
 
 
+@functools.lru_cache(maxsize=256)
 def filtering(operation: Filter) -> ColorStep | None:
     """Return the step of a filter, or None if it is not a pointwise color operation."""
     match operation:

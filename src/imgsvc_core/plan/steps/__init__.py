@@ -4,7 +4,7 @@ All other work is a row of `imgsvc_core.plan.pipeline`.
 """
 
 from imgsvc_core.plan.steps.base import PLAIN, PlannedStep, Step, Traits
-from imgsvc_core.plan.steps.color import Flatten, Recolor, ToSrgb
+from imgsvc_core.plan.steps.color import Flatten, Recolor, ToSrgb, recoloring
 from imgsvc_core.plan.steps.moves import CropBox, Extend, Resample, RotateFreely, SmartCrop, Turn
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "ToSrgb",
     "Traits",
     "Turn",
+    "recoloring",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from functools import cached_property
 
 import attrs
@@ -66,19 +67,27 @@ class Recolor(Step):
     def joined(self, following: Step) -> Step | None:
         if not isinstance(following, Recolor):
             return None
-        return Recolor((*self.operations, *following.operations), self.enhance, self.gray)
+        operations = (*self.operations, *following.operations)
+        return recoloring(operations, enhance=self.enhance, gray=self.gray)
 
     @property
     def idle(self) -> bool:
         return not self.enhance and not self.blocks
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
+        """What the compiler has to know."""
         return Traits(
             rereads=self.enhance,  # measuring a histogram takes a pass of its own
             brings_color=any(step.brings_color and not step.neutral for step in self.operations),
             stylizes=any(step.is_line for step in self.operations),
         )
+
+
+@functools.lru_cache(maxsize=256)
+def recoloring(operations: tuple[ColorStep, ...], *, enhance: bool, gray: bool) -> Recolor:
+    """Return the step of color operations. One request, and what it is folded to, is often that of many."""
+    return Recolor(operations, enhance, gray)
 
 
 @attrs.frozen
