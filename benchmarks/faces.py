@@ -8,7 +8,7 @@ import pyvips
 
 from benchmarks.harness import Bound, compare, print_series, timed, verdict
 from benchmarks.pictures import picture
-from imgsvc_core.plan.faces import detect
+from imgsvc_core.pixels.face_search import detect
 
 
 def main() -> int:

@@ -12,7 +12,8 @@ import skimage.data
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_core.plan.faces import Face, detect, face_center, face_region
+from imgsvc_core.pixels.face_search import detect
+from imgsvc_core.plan.faces import Face, face_center, face_region
 from tests.support import requires
 from tests.support.photos import Pixels, as_vips, astronaut, cut_out, deep, photo, ramp
 
@@ -153,7 +154,7 @@ def test_threads_that_look_at_once() -> None:
     """Run in a process of its own, because OpenCV aborts the process when threads share a detector."""
     code = """
 from concurrent.futures import ThreadPoolExecutor
-from imgsvc_core.plan.faces import detect
+from imgsvc_core.pixels.face_search import detect
 from tests.support.photos import as_vips, astronaut
 
 pictures = [as_vips(astronaut()).resize(0.3 + number / 100).copy_memory() for number in range(40)]

@@ -12,8 +12,9 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.pixels.enhance import measure
+from imgsvc_core.pixels.face_search import detect
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.plan.faces import Face, detect
+from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.folding import fold
 from tests.process.pictures import pixels_of, stored_with_orientation
 from tests.support import requires

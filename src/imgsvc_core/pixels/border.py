@@ -8,6 +8,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import band_values, fit_for, to_rgb
 from imgsvc_core.pixels.channels import in_bytes, is_deep, white
+from imgsvc_core.pixels.premultiplied import premultiplied
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 
@@ -49,7 +50,7 @@ def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Tr
     largest = white(image)
     values: list[float] = [] if trim.color is None else list(band_values(image, trim.color))
     if image.hasalpha():
-        image = image.premultiply().rint().cast(image.format)
+        image = premultiplied(image)
         if values:
             *color, alpha = values
             values = [*(round(value * alpha / largest) for value in color), alpha]

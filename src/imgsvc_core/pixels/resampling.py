@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from functools import partial
 
 import pyvips
@@ -12,6 +11,7 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import white, with_fields_of
+from imgsvc_core.pixels.premultiplied import resampled_premultiplied
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
 
@@ -24,7 +24,6 @@ _TURNS = {
     7: ("rot90", "flipver"),
     8: ("rot270",),
 }
-Resampler = Callable[[pyvips.Image], pyvips.Image]
 KERNEL = "lanczos3"
 _LOBES = 3  # of the kernel
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
@@ -91,7 +90,7 @@ def resample(
     ``exact`` takes several times as long: its weights are not rounded, and edges not repeated.
     """
     operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
-    return weighted_by_alpha(image, operation, exact=exact)
+    return resampled_premultiplied(image, operation, exact=exact)
 
 
 def resample_by_libvips(
@@ -100,7 +99,8 @@ def resample_by_libvips(
     """Resample a picture by factors as servers on libvips do, or return None if that gives another size."""
     across = 1.0 if image.width == size.width else across
     down = 1.0 if image.height == size.height else down
-    resized = weighted_by_alpha(image, lambda part: part.resize(across, vscale=down, kernel=kernel or KERNEL))
+    kernel = kernel or KERNEL
+    resized = resampled_premultiplied(image, lambda part: part.resize(across, vscale=down, kernel=kernel))
     return resized if size_of(resized) == size else None
 
 
@@ -116,22 +116,6 @@ def resample_by_pillow(image: pyvips.Image, width: int, height: int, area: Area)
     resized = np.asarray(picture.resize((width, height), Image.Resampling.LANCZOS, box))
     resized = resized.reshape(height, width, image.bands)
     return with_fields_of(image, pyvips.Image.new_from_array(resized, interpretation=image.interpretation))
-
-
-def weighted_by_alpha(image: pyvips.Image, resample: Resampler, *, exact: bool = False) -> pyvips.Image:
-    """Resample a picture, its colors weighted by its alpha if it has any.
-
-    Weighted colors of 8 bits are rounded to 8 bits before unless the result is to be exact, because libvips
-    takes five times as long to reduce floats. Only the colors of nearly transparent pixels lose more than can
-    be seen.
-    """
-    if not image.hasalpha():
-        return resample(image)
-    format, interpretation = image.format, image.interpretation
-    weighted = image.premultiply()
-    if format == "uchar" and not exact:
-        weighted = weighted.rint().cast(format)
-    return resample(weighted).unpremultiply().rint().cast(format).copy(interpretation=interpretation)
 
 
 def reduces_at_once(have: Size, want: Size) -> bool:

@@ -14,6 +14,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import frame_count
 from imgsvc_core.pixels import resampling
+from imgsvc_core.pixels.premultiplied import resampled_premultiplied
 from imgsvc_core.plan.geometry import Box, Size
 
 _MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what is in memory beside the strip
@@ -33,7 +34,7 @@ def reduce(strip: pyvips.Image, box: Box, want: Size) -> pyvips.Image:
         for first in range(0, frames, most)
     )
     operation = partial(_reduce, height=height, box=box, want=want)
-    reduced = [in_memory(resampling.weighted_by_alpha(group, operation)) for group in groups]
+    reduced = [in_memory(resampled_premultiplied(group, operation)) for group in groups]
     # The last group may be shorter than the cell that it gets.
     joined = pyvips.Image.arrayjoin(reduced, across=1).crop(0, 0, want.width, want.height * frames).copy()
     joined.set_type(pyvips.GValue.gint_type, "page-height", want.height)

@@ -8,7 +8,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, split_alpha
-from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
+from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 from imgsvc_core.spec import vips_filters as vips_specs
 
 _WHITE = 255
@@ -16,7 +16,7 @@ _WHITE = 255
 
 def median(image: pyvips.Image, filter: vips_specs.Median) -> pyvips.Image:
     """Replace each pixel by the median of a square around it."""
-    return on_premultiplied(in_bytes(image), lambda bands: bands.median(filter.size))
+    return filtered_premultiplied(in_bytes(image), lambda bands: bands.median(filter.size))
 
 
 def threshold(image: pyvips.Image, filter: vips_specs.Threshold) -> pyvips.Image:

@@ -97,6 +97,8 @@ def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
     import pyvips
     from PIL import ExifTags
 
+    from imgsvc_core._runtime.vipsimage import PROFILE
+
     try:
         first, count = _frames(source)
         _check_size(*source.size, count, limits)
@@ -112,7 +114,7 @@ def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
     image = _of_samples(pixels).copy()
     facts: list[tuple[str, int, Any]] = [("orientation", pyvips.GValue.gint_type, orientation)]
     if profile := source.info.get("icc_profile"):
-        facts.append(("icc-profile-data", pyvips.GValue.blob_type, profile))
+        facts.append((PROFILE, pyvips.GValue.blob_type, profile))
     if delays:
         facts += [
             ("page-height", pyvips.GValue.gint_type, source.height),
@@ -187,8 +189,10 @@ def _in_usual_mode(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
 
 def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
     """Return the facts of an image that is in memory already; its format is ``raw``."""
-    frames = image.height // image.get_page_height()
-    delays = tuple(image.get("delay")) if frames > 1 and image.get_typeof("delay") else ()
+    from imgsvc_core._runtime.vipsimage import PROFILE, frame_count, has
+
+    frames = frame_count(image)
+    delays = tuple(image.get("delay")) if frames > 1 and has(image, "delay") else ()
     return ImageInfo(
         name=name or "",
         format="raw",
@@ -199,10 +203,10 @@ def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
         bytes=image.width * image.height * image.bands * (2 if image.format == "ushort" else 1),
         frames=frames,
         delays=delays,
-        plays=image.get("loop") if frames > 1 and image.get_typeof("loop") else None,
+        plays=image.get("loop") if frames > 1 and has(image, "loop") else None,
         alpha=bool(image.hasalpha()),
-        orientation=image.get("orientation") if image.get_typeof("orientation") else 1,
-        profile=bool(image.get_typeof("icc-profile-data")),
+        orientation=image.get("orientation") if has(image, "orientation") else 1,
+        profile=has(image, PROFILE),
     )
 
 

@@ -8,8 +8,8 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
+from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
-from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec.internal import AreaBlur, GaussianBlur
 
@@ -43,7 +43,7 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) 
     if straight:  # as plain bands, lest libvips multiplies by alpha
         plain = _blur(image.copy(interpretation="multiband"), sigma)
         return plain.copy(interpretation=image.interpretation)
-    return on_premultiplied(image, lambda bands: _blur(bands, sigma))
+    return filtered_premultiplied(image, lambda bands: _blur(bands, sigma))
 
 
 def filter_gaussian(image: pyvips.Image, filter: GaussianBlur) -> pyvips.Image:

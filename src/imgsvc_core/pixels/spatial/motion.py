@@ -7,8 +7,8 @@ import math
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 from imgsvc_core.pixels.spatial.kernels import convolve, line_weights
-from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
 
 _LENGTH = 0.1
 """Length of the streak at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -37,8 +37,8 @@ def motion_blur(image: pyvips.Image, length: float, angle: float) -> pyvips.Imag
     radians = math.radians(angle % 180)
     across, down = round(length * math.cos(radians), 9), round(-length * math.sin(radians), 9)
     if _fits(across, down):
-        return on_premultiplied(image, lambda bands: convolve(bands, line_weights(across, down)))
-    return on_premultiplied(image, lambda bands: _long_smear(bands, across, down))
+        return filtered_premultiplied(image, lambda bands: convolve(bands, line_weights(across, down)))
+    return filtered_premultiplied(image, lambda bands: _long_smear(bands, across, down))
 
 
 def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image:

@@ -10,7 +10,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import shorter_side
-from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
+from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 from imgsvc_core.spec import Pixellate
 from imgsvc_core.spec.internal import Mosaic
 
@@ -36,7 +36,7 @@ def pixellate(image: pyvips.Image, cell: float) -> pyvips.Image:
     columns, rows = (min(side, max(1, round(side / cell))) for side in (image.width, image.height))
     if (columns, rows) == (image.width, image.height):
         return image
-    return on_premultiplied(image, lambda bands: _mosaic(bands, columns, rows))
+    return filtered_premultiplied(image, lambda bands: _mosaic(bands, columns, rows))
 
 
 def mosaic(image: pyvips.Image, cell: int) -> pyvips.Image:
@@ -49,7 +49,7 @@ def mosaic(image: pyvips.Image, cell: int) -> pyvips.Image:
         return image
     columns, rows = (math.ceil(side / cell) for side in (image.width, image.height))
     filled = image.embed(0, 0, columns * cell, rows * cell, extend="mirror")
-    small = on_premultiplied(filled, lambda bands: bands.shrink(cell, cell))
+    small = filtered_premultiplied(filled, lambda bands: bands.shrink(cell, cell))
     return small.zoom(cell, cell).crop(0, 0, image.width, image.height)
 
 

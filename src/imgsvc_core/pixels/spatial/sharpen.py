@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.pixels.channels import join_alpha, shorter_side, split_alpha, white
+from imgsvc_core.pixels.premultiplied import premultiplied, straight
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.pipeline import Sharpen, Unsharp
 from imgsvc_core.spec.internal import LightnessSharpen
@@ -87,10 +88,10 @@ def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.I
     }
     if not image.hasalpha():
         return image.sharpen(**options).copy(interpretation=image.interpretation)
-    weighted, alpha = split_alpha(image.premultiply(max_alpha=white(image)).rint().cast(image.format))
+    weighted, alpha = split_alpha(premultiplied(image))
     sharpened = weighted.copy(interpretation=image.interpretation).sharpen(**options)
     joined = join_alpha(sharpened, alpha).copy(interpretation=image.interpretation)
-    return joined.unpremultiply(max_alpha=white(image)).rint().cast(image.format)
+    return straight(joined, image)
 
 
 def _blurred(color: pyvips.Image, alpha: pyvips.Image | None, sigma: float) -> pyvips.Image:

@@ -8,7 +8,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import is_deep
-from imgsvc_core.pixels.spatial.premultiplied import on_premultiplied
+from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 
 _DEPTH = 0.2
 """How much of the distance to the center a pixel travels at value 100; chosen by looking at photographs."""
@@ -36,7 +36,7 @@ def zoom_blur(image: pyvips.Image, depth: float) -> pyvips.Image:
     travel = math.hypot(image.width, image.height) / 2 * depth
     if travel <= _STEP / 2:
         return image
-    return on_premultiplied(image, lambda bands: _zoom(bands, depth, travel))
+    return filtered_premultiplied(image, lambda bands: _zoom(bands, depth, travel))
 
 
 def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
