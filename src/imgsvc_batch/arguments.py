@@ -15,7 +15,7 @@ from imgsvc_batch.naming import Template
 from imgsvc_batch.places import absolute, expected_target, is_in_memory, is_storable, relative, split_pattern
 from imgsvc_batch.work import Job
 from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, Spec, SpecError, parse
-from imgsvc_core.targets.io import is_url, open_bytes
+from imgsvc_core.sources import is_url, open_bytes
 
 _MANIFEST = "imgsvc-batch"
 _SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}

@@ -16,7 +16,7 @@ from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.targets.io import is_url, missing_package, open_filesystem
+from imgsvc_core.sources import is_url, missing_package, open_filesystem
 
 Mode = Literal["all", "resume", "retry"]
 """The inputs that a run processes: ``all`` that are new, changed or failed; with ``resume`` only those not

@@ -16,7 +16,7 @@ from imgsvc_batch.executors import open_pool, submit
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import Limits, MissingDependency, SourceUnreachable, UnsupportedOperation, WorkerDied
 from imgsvc_core._runtime.workers import WorkerPool
-from imgsvc_core.targets.io import reason_of
+from imgsvc_core.sources import reason_of
 
 _CONNECT_SECONDS = 10.0
 _TICK_SECONDS = 5.0

@@ -14,7 +14,7 @@ import attrs
 from imgsvc_batch.places import join, printable, relative, split_pattern
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
-from imgsvc_core.targets.io import is_url, open_filesystem, reason_of, shown_url
+from imgsvc_core.sources import is_url, open_filesystem, reason_of, shown_url
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 

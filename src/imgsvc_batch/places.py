@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from imgsvc_batch.private_names import place_of
-from imgsvc_core.targets.io import is_url
+from imgsvc_core.sources import is_url
 
 _WILDCARDS = frozenset("*?[")
 _WITH_QUERIES = "http://", "https://"

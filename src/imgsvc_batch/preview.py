@@ -17,7 +17,7 @@ from imgsvc_batch.placing import check_reserved, named_alike
 from imgsvc_batch.results import check_path, taken, unwritable
 from imgsvc_batch.selection import Selection
 from imgsvc_core import FORMATS, Spec, TargetError
-from imgsvc_core.targets.io import is_url
+from imgsvc_core.sources import is_url
 
 
 def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:

@@ -16,7 +16,8 @@ from imgsvc_batch.manifest import Manifest, Reason, Totals, files_of
 from imgsvc_batch.places import is_in_memory, join
 from imgsvc_batch.work import TRANSFER_SECONDS
 from imgsvc_core import ImgsvcError, Limits, Problem, SpecError
-from imgsvc_core.targets.io import is_url, writing
+from imgsvc_core.sources import is_url
+from imgsvc_core.targets import open_target
 
 _PICTURES = 60
 _SIDE = 240
@@ -79,7 +80,7 @@ def write_report(
     page = "\n".join([*head, *figures, "</div></body></html>\n"])
     with contextlib.suppress(OSError):  # reported when the page is written
         path.parent.mkdir(parents=True, exist_ok=True)
-    with writing(path) as file:
+    with open_target(path) as file:
         file.write(page.encode())
 
 

@@ -8,7 +8,8 @@ import secrets
 
 from imgsvc_core import NameCollision, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.targets.io import missing_package, open_filesystem, put_object, reason_of, shown_url
+from imgsvc_core.sources import missing_package, open_filesystem, reason_of, shown_url
+from imgsvc_core.targets import put_object
 
 
 def check_path(path: str) -> None:

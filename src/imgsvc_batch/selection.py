@@ -9,7 +9,7 @@ from imgsvc_batch.checks import Mode
 from imgsvc_batch.inputs import Input, unlistable_folder
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.work import Task
-from imgsvc_core.targets.io import is_url
+from imgsvc_core.sources import is_url
 
 
 class Selection:

@@ -14,7 +14,7 @@ from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_batch.naming import Template
 from imgsvc_batch.results import check_path, remove, remove_object, stage, write_object
 from imgsvc_core import FORMATS, Limits, NameCollision, Result, Spec
-from imgsvc_core.targets.io import ByteSource, open_bytes
+from imgsvc_core.sources import ByteSource, open_bytes
 
 _IN_MEMORY_BYTES = 2**25  # larger files are read as libvips decodes them
 _REMOTE_AT_ONCE = 16

@@ -14,7 +14,8 @@ import imgsvc_core as imgsvc
 from imgsvc_cli import standard_streams
 from imgsvc_cli.printing import size
 from imgsvc_core.errors import TargetError
-from imgsvc_core.targets.io import is_url, name_of, shown_url
+from imgsvc_core.sources import is_url, shown_url
+from imgsvc_core.targets import name_of
 
 if TYPE_CHECKING:
     from imgsvc_cli.stores import StoreTarget

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from imgsvc_cli import printing
-from imgsvc_core.targets.io import remove_unfinished
+from imgsvc_core.targets import remove_unfinished
 
 if TYPE_CHECKING:
     from imgsvc_batch.signals import Interrupts

@@ -9,7 +9,7 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli.service_settings import load_settings
 from imgsvc_core.errors import ImgsvcError, MissingDependency, SpecError
-from imgsvc_core.targets.io import open_filesystem, reason_of
+from imgsvc_core.sources import open_filesystem, reason_of
 from imgsvc_urls import OriginSource, UrlSource, source_of
 
 _LIMITS = imgsvc.Limits(seconds=10)

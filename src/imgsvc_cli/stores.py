@@ -14,8 +14,8 @@ import imgsvc_core as imgsvc
 import imgsvc_stores as stores
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError, os_reason
+from imgsvc_core.sources import shown_url
 from imgsvc_core.spec.declaring import NotTogether
-from imgsvc_core.targets.io import shown_url
 from imgsvc_stores import ENDPOINTS
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\\ud800-\udfff]+")

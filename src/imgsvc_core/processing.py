@@ -40,7 +40,7 @@ from imgsvc_core.spec import Spec, parse
 from imgsvc_core.spec.effects import NinePatch
 from imgsvc_core.targets.encoding import encode_best
 from imgsvc_core.targets.result import Result, Timing
-from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, suffix_of, writing
+from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
 
 _DEFAULT_LIMITS = Limits()
 
@@ -214,7 +214,7 @@ def _run(
 
 def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wanted:
     """Open the file that becomes the target, if that is a file."""
-    return attrs.evolve(one, file=files.enter_context(writing(target))) if is_file(target) else one
+    return attrs.evolve(one, file=files.enter_context(open_target(target))) if is_file(target) else one
 
 
 def _hand_over(encoded: Encoded, one: _Wanted) -> None:
@@ -224,7 +224,7 @@ def _hand_over(encoded: Encoded, one: _Wanted) -> None:
     if one.file is not None:
         write_all(one.file, encoded.data)
         return
-    with writing(one.target, FORMATS[encoded.format].media_type) as file:
+    with open_target(one.target, FORMATS[encoded.format].media_type) as file:
         write_all(file, encoded.data)
 
 

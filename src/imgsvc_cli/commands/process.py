@@ -93,7 +93,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
     """Run jobs one after the other, and return the exit code of the first that failed."""
     from imgsvc_cli.jobs import run_job
     from imgsvc_cli.progress import progress
-    from imgsvc_core.targets.io import shown_url
+    from imgsvc_core.sources import shown_url
 
     def report(error: ImgsvcError) -> None:
         subject = shown_url(job.source) if as_json or len(jobs) > 1 else ""

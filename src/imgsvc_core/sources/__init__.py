@@ -1,1 +1,26 @@
-"""Everything that an image can come from, until its facts are known."""
+"""Everything that an image can come from, until its facts are known.
+
+The names here are for front ends too: paths and URLs are opened, and spoken of without secrets.
+"""
+
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
+from imgsvc_core.sources.filesystems import open_filesystem
+from imgsvc_core.sources.objects import object_info, read_object
+from imgsvc_core.sources.receiving import is_url, open_bytes
+from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
+
+__all__ = [
+    "ByteSource",
+    "Decoding",
+    "InvalidCoding",
+    "TooManyBytes",
+    "is_url",
+    "missing_package",
+    "object_info",
+    "open_bytes",
+    "open_filesystem",
+    "read_object",
+    "reason_of",
+    "shown_url",
+]

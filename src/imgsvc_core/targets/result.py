@@ -17,7 +17,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, by_suffix
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.faces import Face
-from imgsvc_core.targets.writing import Target, check_target, suffix_of, writing
+from imgsvc_core.targets.writing import Target, check_target, open_target, suffix_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -85,7 +85,7 @@ class Result(Generic[Data]):
                 f"Target suffix must be {expected}, got '{suffix}'; ask for that format instead."
             )
         data = _in_memory(self)
-        with writing(target, format.media_type) as file:
+        with open_target(target, format.media_type) as file:
             file.write(data)
 
     def to_numpy(self: Result[bytes]) -> npt.NDArray[Any]:

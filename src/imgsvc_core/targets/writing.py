@@ -78,7 +78,7 @@ _OBJECT_STORES: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 @contextlib.contextmanager
-def writing(target: Target, media_type: str = "application/octet-stream") -> Iterator[BinaryIO]:
+def open_target(target: Target, media_type: str = "application/octet-stream") -> Iterator[BinaryIO]:
     """Open a binary file that becomes the target when the block succeeds, and leaves nothing otherwise.
 
     Object stores keep ``media_type`` with the object.

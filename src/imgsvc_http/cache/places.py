@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from imgsvc_core.targets.io import open_filesystem
+from imgsvc_core.sources import open_filesystem
 
 _NUMBER_FILE = "place"
 _INCOMING = "incoming"

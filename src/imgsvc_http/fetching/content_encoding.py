@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 
-from imgsvc_core.targets.io import Decoding
+from imgsvc_core.sources import Decoding
 
 
 async def decoded(chunks: AsyncIterable[bytes], decoding: Decoding) -> AsyncIterator[bytes]:

@@ -26,7 +26,7 @@ from imgsvc_core.errors import (
     SpecError,
 )
 from imgsvc_core.limits import in_words
-from imgsvc_core.targets.io import Decoding, InvalidCoding, TooManyBytes
+from imgsvc_core.sources import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.cookies import FetchCookies

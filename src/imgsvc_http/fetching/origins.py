@@ -20,7 +20,7 @@ import attrs
 from multidict import CIMultiDict, MultiMapping
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
-from imgsvc_core.targets.io import (
+from imgsvc_core.sources import (
     Decoding,
     InvalidCoding,
     TooManyBytes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from imgsvc_core.targets.io import open_filesystem
+from imgsvc_core.sources import open_filesystem
 from imgsvc_http.storage.bulkhead import Bulkhead
 
 P = ParamSpec("P")
