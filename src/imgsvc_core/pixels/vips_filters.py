@@ -93,7 +93,7 @@ def _on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Im
     """Apply an operation to the colors of a picture, in whatever space it leaves them."""
     color, alpha = split_alpha(in_bytes(image))
     changed = operation(color)
-    space = "srgb" if changed.bands == 3 else "b-w"
     if changed.interpretation in ("lab", "lch"):
         changed = changed.colourspace("srgb" if color.bands == 3 else "b-w")
+    space = "srgb" if changed.bands == 3 else "b-w"
     return join_alpha(changed.cast("uchar").copy(interpretation=space), alpha)

@@ -174,7 +174,8 @@ def build_steps(
     return [planned for planned in draft.planned if not planned.step.idle], draft.faces
 
 
-def _apply(draft: Draft, asked: Any) -> None:
+def apply(draft: Draft, asked: Any) -> None:
+    """Add the work that is done as a row says."""
     size = WORKS[type(asked)].size
     draft.add(Apply(asked, None if size is None else size(asked, draft)))
 
@@ -187,7 +188,7 @@ def _enhance(draft: Draft, auto: Auto) -> None:
 def _adjust(draft: Draft, adjust: Adjust) -> None:
     for name, value in adjust.active():
         if name in _SPATIAL_ADJUSTMENTS:
-            _apply(draft, _SPATIAL_ADJUSTMENTS[name](value))
+            apply(draft, _SPATIAL_ADJUSTMENTS[name](value))
         elif operation := adjustment(name, value):
             draft.recolor(operation)
 
@@ -201,7 +202,7 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
         elif operation := filtering(item):
             draft.recolor(operation)
         else:
-            _apply(draft, item)
+            apply(draft, item)
 
 
 def _watermark(spec: Spec) -> effects.Mark | None:
@@ -366,7 +367,7 @@ PIPELINE: tuple[Stage[Any], ...] = (
     Stage(
         "mask",
         attrgetter("mask"),
-        _apply,
+        apply,
         Work[Mask](
             pixels="shapes:cut_to_mask",
             reason=lambda mask: (
@@ -379,7 +380,7 @@ PIPELINE: tuple[Stage[Any], ...] = (
     Stage(
         "padding",
         attrgetter("padding"),
-        _apply,
+        apply,
         Work[Padding](
             size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
             pixels="shapes:pad",
@@ -390,7 +391,7 @@ PIPELINE: tuple[Stage[Any], ...] = (
     Stage(
         "border",
         attrgetter("border"),
-        _apply,
+        apply,
         Work[Border](
             size=lambda border, draft: _around(draft.size, (border.size,) * 4),
             pixels="shapes:draw_border",
@@ -401,13 +402,13 @@ PIPELINE: tuple[Stage[Any], ...] = (
     Stage(
         "watermark",
         _watermark,
-        _apply,
+        apply,
         _MARK,
     ),
     Stage(
         "opacity",
         _opacity,
-        _apply,
+        apply,
         Work[Opacity](
             pixels="pointwise:multiply_alpha",
             reason=lambda opacity: f"opacity {opacity.value:g}",
