@@ -457,6 +457,11 @@ def test_coordinates_of_crops_are_those_before_a_trim() -> None:
     assert "crop" not in document(empty, facts("png", 200, 100))
 
 
+def test_upscaling_is_judged_by_the_picture_before_a_trim() -> None:
+    left = url("trim/144x567/filters:no_upscale()").of_part(Box(80, 50, 220, 200), Size(400, 300))
+    assert planned_size(left, facts("png", 220, 200)) == (144, 300)
+
+
 def test_pictures_stay_as_they_are_stored_unless_the_setting_turns_them() -> None:
     assert not url("300x200").upright
     assert url("300x200", dialect=Thumbor(unsafe=True, respect_orientation=True)).upright

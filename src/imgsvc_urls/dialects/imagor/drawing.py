@@ -287,12 +287,12 @@ class Drawing:
 def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
     """Return the drawing of a plain color and its facts, if the image is one such as ``color:red``."""
     kind, _, name = parts.image.partition(":")
+    if kind.lower() != "color":
+        return None
     name = name.strip().lower().removeprefix("#")
     try:
         color = TRANSPARENT if name in _CLEAR else css_color(name)
     except ValueError:
-        return None
-    if kind.lower() != "color":
         return None
     width, height = (
         min(side, LARGEST) for side in (parts.width or parts.height or 1, parts.height or parts.width or 1)

@@ -55,6 +55,7 @@ class ThumborUrl(ForeignUrl):
     image: str = ""
     callback: str | None = None
     trimmed: Box | None = None
+    whole: Size | None = None
 
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the status of thumbor if the source cannot be used."""
@@ -86,7 +87,7 @@ class ThumborUrl(ForeignUrl):
             left, top, right, bottom = parts.crop
             crop = left - box.left, top - box.top, right - box.left, bottom - box.top
             parts = attrs.evolve(parts, crop=crop)
-        return attrs.evolve(self, parts=parts, trimmed=box)
+        return attrs.evolve(self, parts=parts, trimmed=box, whole=size)
 
     def spec(self, info: ImageInfo) -> Spec | Document:
         """Return the request for a picture, or what is done to it."""
@@ -98,6 +99,7 @@ class ThumborUrl(ForeignUrl):
                 focal=self.focal,
                 watermarks=dict(self.watermarks),
                 encoding=self.encoding,
+                whole=self.whole,
                 accepted=self.accepted,
             )
             if not self.parts.meta:

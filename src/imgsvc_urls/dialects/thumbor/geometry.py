@@ -76,7 +76,7 @@ class FocalPoint:
 
 
 def layout(
-    parts: Parts, size: Size, *, stretch: bool, no_upscale: bool, focal: Sequence[FocalArea]
+    parts: Parts, size: Size, *, stretch: bool, largest: Size | None, focal: Sequence[FocalArea]
 ) -> Layout:
     """Return the layout for a picture.
 
@@ -84,13 +84,15 @@ def layout(
         parts: the parts of the URL.
         size: the upright size of the picture.
         stretch: whether the aspect ratio may change.
-        no_upscale: whether no side may be larger than that of the picture.
+        largest: the largest size, if there is one.
         focal: what should stay visible.
     """
     cropped = _cropped(parts, size)
     width, height = (
-        cropped_side if asked is None else min(asked, side) if no_upscale else asked
-        for asked, side, cropped_side in zip((parts.width, parts.height), size, cropped.size, strict=True)
+        side if asked is None else min(asked, most) if most else asked
+        for asked, side, most in zip(
+            (parts.width, parts.height), cropped.size, largest or (None, None), strict=True
+        )
     )
     target = _target(width, height, cropped.size)
     if parts.fit_in:

@@ -50,6 +50,7 @@ def drawn(
     focal: Iterable[FocalArea],
     watermarks: Mapping[str, str],
     encoding: Encoding,
+    whole: Size | None = None,
     accepted: Sequence[str] = (),
 ) -> Drawn:
     """Return what a URL asks of a picture.
@@ -61,6 +62,7 @@ def drawn(
         focal: what should stay visible.
         watermarks: the ids of watermarks by their URLs.
         encoding: what settings say about results.
+        whole: the size of the picture before a trim.
         accepted: formats for a URL without one, as the client accepts them, the preferred one first.
 
     Raises:
@@ -75,7 +77,7 @@ def drawn(
         parts,
         size,
         stretch=parts.stretch or "stretch" in called,
-        no_upscale="no_upscale" in called,
+        largest=(whole or size) if "no_upscale" in called else None,
         focal=list(focal),
     )
     drawing = Drawing(found.size, found.asked, watermarks, info.alpha, FORMATS[output["format"]].alpha)
