@@ -171,6 +171,7 @@ def theirs(server: str, path: str) -> bytes:
                 "fit-in/500x500/filters:fill(blur)/drawn.png",
                 "300x200/filters:round_corner(20,255,0,0)/photo.jpg",
                 "300x200/filters:round_corner(20|50,255,0,0,1)/photo.jpg",
+                "41x175/filters:round_corner(79,191,242,89)/drawn.png",
                 "300x200/filters:round_corner(20,255,0,0,true):format(png)/photo.jpg",
                 "300x200/filters:format(webp):quality(50)/photo.jpg",
                 "filters:colorize(40,80,20,ff8000)/photo.jpg",

@@ -209,6 +209,13 @@ def test_several_marks() -> None:
     assert np.array_equal(found[8:], photo()[8:])
 
 
+def test_colored_corners_that_leave_alpha_as_it_is() -> None:
+    corners = RoundCorners(across=40, down=20, background="FF0000", straight=True)
+    found = after(translucent(), corners)
+    assert np.array_equal(found[..., 3], translucent()[..., 3])
+    assert np.array_equal(found[..., :3], after(photo(), corners))
+
+
 def test_a_mark_after_a_request_of_its_own() -> None:
     black, red = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), (255, 0, 0), np.uint8)
     inner = Mark(watermark={"id": "black"})

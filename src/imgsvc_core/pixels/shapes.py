@@ -12,6 +12,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for, mix, to_rgb
+from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.spec import Border, Color, Mask, Padding
 from imgsvc_core.spec.effects import RoundCorners
 
@@ -54,7 +55,12 @@ def round_corners(image: pyvips.Image, corners: RoundCorners) -> pyvips.Image:
     """Round the corners by quarters of an ellipse of two radii, which end at half of the sides."""
     width, height = image.width, image.height
     radii = max(_SQUARE, min(corners.across, width // 2)), max(_SQUARE, min(corners.down, height // 2))
-    return mix(image, corners.background, _inside(width, height, *radii))
+    inside = _inside(width, height, *radii)
+    color, alpha = split_alpha(image)
+    if not corners.straight or alpha is None:
+        return mix(image, corners.background, inside)
+    mixed = mix(color, corners.background, inside)
+    return mixed.bandjoin(alpha).copy(interpretation=mixed.interpretation)
 
 
 def add_padding(

@@ -205,6 +205,7 @@ class RoundCorners(Filter):
     background: Accepts[Color | None, Color | str | None] = param(
         "Color of the corners; transparent by default.", HexColor(), default=None
     )
+    straight: bool = param("Whether the color leaves alpha as it is.", default=False)
 
 
 Blend = Literal[

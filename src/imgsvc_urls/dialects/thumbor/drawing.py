@@ -166,7 +166,12 @@ class Drawing:
         if is_true(transparent) and self.keeps_alpha:
             color, self.alpha = None, True
         self.steps.append(
-            effects.RoundCorners(across=int(across), down=int(down or across), background=color)
+            effects.RoundCorners(
+                across=int(across),
+                down=int(down or across),
+                background=color,
+                straight=self.alpha and color is not None,
+            )
         )
 
     def _add_watermark(
