@@ -33,9 +33,8 @@ async def connect(access: Access) -> Session:
     extra = "s3" if kind == "google" else access.spec.extra
     try:
         name = f"imgsvc_stores.providers.{_MODULES[kind]}"
-        module = await asyncio.to_thread(
-            importlib.import_module, name
-        )  # the first import takes a quarter of a second
+        # The first import takes a quarter of a second.
+        module = await asyncio.to_thread(importlib.import_module, name)
     except ImportError as error:
         raise MissingDependency(
             f"Storing at {access.spec.provider} needs a package that is not installed ({error.name}): "

@@ -1,1 +1,1 @@
-"""What the library needs of the process that it runs in: threads, limits, libvips and workers."""
+"""The process that the library runs in: threads, limits, libvips and workers."""

@@ -1,6 +1,6 @@
-"""Work in daemon threads, which nobody has to wait for.
+"""Work in daemon threads, which do not keep the process alive.
 
-The threads of an executor are joined when the process ends: a call that never returns would keep it alive.
+The process joins the threads of an executor when it ends, so a call that never returns would keep it alive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from imgsvc_core.errors import machine_failure
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 Report = Callable[[Any, BaseException | None], object]
-"""Is given the result of some work, or its error."""
+"""A function that receives the result of some work, or its error."""
 
 _Inbox = SimpleQueue[tuple[Callable[[], Any], Report]]
 
@@ -40,7 +40,7 @@ def start_thread(target: Callable[..., object], *args: object, name: str) -> Non
 
 
 def start(work: Callable[[], Any], report: Report) -> None:
-    """Do work in a thread that does nothing else meanwhile, and report its result there."""
+    """Do work in a thread of its own, and report its result from that thread."""
     try:
         inbox = _idle.pop()
     except IndexError:
@@ -74,7 +74,9 @@ def _serve(inbox: _Inbox) -> None:
 
 
 def _do(inbox: _Inbox, work: Callable[[], Any], report: Report) -> None:
-    """Do the work. Mark the thread idle before reporting, as the receiver may submit more work at once."""
+    """Do the work. The thread is marked idle before it reports, because the receiver may submit more work at
+    once.
+    """
     try:
         result = work()
     except BaseException as error:
@@ -86,4 +88,4 @@ def _do(inbox: _Inbox, work: Callable[[], Any], report: Report) -> None:
         report(result, None)
 
 
-os.register_at_fork(after_in_child=_idle.clear)  # a child has no threads of its parent
+os.register_at_fork(after_in_child=_idle.clear)  # a child process does not have the threads of its parent

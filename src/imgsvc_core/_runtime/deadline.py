@@ -1,9 +1,9 @@
-"""An end to the work on one picture, by a time limit or an interrupt, whatever a codec is doing.
+"""Stop the work on one picture after a time limit or an interrupt, whatever a codec is doing.
 
-The work runs in a background thread while the caller waits, so the caller is free at once. libvips stops
-between pixels. An encoder or a drawing that cannot be stopped goes on in its thread until it is done, and
-only the end of the process stops it. Processes that are killed in time call `expect_kill_by_parent`: their
-callers need not be free, so the work runs in the thread of the caller, which saves waking another one.
+The work runs in a background thread while the caller waits, so the caller can return at once. libvips stops
+between pixels. An encoder or a drawing that cannot be stopped continues in its thread until it is done. A
+process whose parent kills it in time calls `expect_kill_by_parent`. The work then runs in the thread of the
+caller, which saves waking another thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _GRACE_SECONDS = 0.4
-"""How long work that was stopped may take to end by itself, and give back its memory."""
+"""Seconds that stopped work may take to end by itself and to free its memory."""
 
 _TICK_SECONDS = 0.05
 
@@ -38,18 +38,18 @@ _is_killed = False
 
 
 def expect_kill_by_parent() -> None:
-    """Do work in the thread of its caller, even if it cannot be stopped: the parent kills this process."""
+    """Do all work in the thread of its caller. The parent kills this process if the work takes too long."""
     global _is_killed
     _is_killed = True
 
 
 def is_killed_by_parent() -> bool:
-    """Return True if the parent of this process kills it in time."""
+    """Return True if the parent of this process kills it when the time is up."""
     return _is_killed
 
 
 class Deadline:
-    """The time that the work on one picture may take, from now on; None for no limit."""
+    """The time limit of the work on one picture, from now on; None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -74,32 +74,32 @@ class Deadline:
             raise
 
     def watch(self, image: pyvips.Image) -> pyvips.Image:
-        """Return the image, set up so that all work on it stops when the time is up.
+        """Return the image, marked so that all work on it stops when the time is up.
 
-        The image is marked for this deadline, so it must not be shared.
+        The mark belongs to this deadline, so the image must not be shared.
         """
         if id(image) in self._watched:
-            image = image.copy()  # libvips heeds a mark once, and then computes what it is asked for
+            image = image.copy()  # libvips obeys a mark once, and computes the next request again
         with self._lock:
             self._watched[id(image)] = image
             image.set_kill(self._stopped)
         return image
 
     def stop(self) -> None:
-        """Stop what libvips computes, now and later. It heeds this once, so it is to be repeated."""
+        """Stop the computation of libvips. libvips obeys once, so call this again for later computations."""
         self._stopped = True
         with self._lock:
             for image in self._watched.values():
                 image.set_kill(True)
 
     def check(self) -> None:
-        """Raise `TimeLimitExceeded` if the time is up, for work that does not notice."""
+        """Raise `TimeLimitExceeded` if the time is up. Work without libvips calls this itself."""
         if self._stopped or (self._end is not None and time.monotonic() > self._end):
             raise self._too_long()
 
     @contextlib.contextmanager
     def watching(self, image: pyvips.Image) -> Iterator[pyvips.Image]:
-        """Give a copy of the image that is watched, and kept in memory, only inside of the context."""
+        """Give a copy of the image that is watched and kept in memory inside of the context only."""
         image = self.watch(image.copy())
         try:
             yield image
@@ -139,7 +139,7 @@ class Deadline:
         return outcome.result()
 
     def _stop_all(self, outcome: Future[_T]) -> None:
-        """Stop what libvips computes, and wait a little for the work to end."""
+        """Stop the computation of libvips, and wait a little for the work to end."""
         end = time.monotonic() + _GRACE_SECONDS
         while not outcome.done() and time.monotonic() < end:
             self.stop()
@@ -151,9 +151,10 @@ class Deadline:
 
 
 class _Watchdog:
-    """Stops work in other threads when its time is up.
+    """A thread that stops work in other threads when its time is up.
 
-    Its thread is woken up only for an end that comes before those that it sleeps until: hardly ever.
+    It sleeps until the earliest end. A new deadline wakes it up only if its end is earlier still, which is
+    rare.
     """
 
     def __init__(self) -> None:
@@ -164,7 +165,9 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, deadline: Deadline, end: float) -> Iterator[None]:
-        """Stop what the deadline watches if the block is not left before its end, by the monotonic clock."""
+        """Stop the work that the deadline watches at ``end`` of the monotonic clock, unless the block has
+        finished.
+        """
         with self._changed:
             if not self._runs:
                 start_thread(self._watch, name="imgsvc-watchdog")
@@ -194,7 +197,7 @@ _watchdog = _Watchdog()
 
 
 def _begin_child() -> None:
-    """Begin anew in a child, which has no threads of its parent."""
+    """Start a new watcher in a child process, which does not have the threads of its parent."""
     global _watchdog
     _watchdog = _Watchdog()
 
@@ -203,21 +206,23 @@ os.register_at_fork(after_in_child=_begin_child)
 
 
 def _looks_stopped(error: Exception) -> bool:
-    """Return True for errors that libvips raises when it is stopped, and for errors made from them."""
+    """Return True if libvips raised the error, or its cause, because it was stopped."""
     return isinstance(error, CorruptImage | EncodingFailed | MemoryLimitExceeded) or type(
         error
     ).__module__.startswith("pyvips")
 
 
 def check_time() -> None:
-    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. For work of many steps."""
+    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. Work of many steps calls this
+    between them.
+    """
     deadline: Deadline | None = getattr(_current, "deadline", None)
     if deadline is not None:
         deadline.check()
 
 
 def in_memory(image: pyvips.Image) -> pyvips.Image:
-    """Compute an image into memory, as long as the time of the work in this thread lasts."""
+    """Compute an image into memory, within the time of the work in this thread."""
     deadline: Deadline | None = getattr(_current, "deadline", None)
     if deadline is None:
         return image.copy_memory()

@@ -1,4 +1,4 @@
-"""Errors that outlive a call, and what they must not keep alive."""
+"""Free the pictures that the traceback of a kept error would keep in memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _T = TypeVar("_T")
 def without_pictures(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Clear the library's variables from the tracebacks of a function's errors.
 
-    An error that is kept keeps the frames of its traceback, with pictures in them. Python may then free these
-    pictures anywhere, even in a thread of libvips that logs: they log as well, and GLib ends the process.
+    A kept error keeps the frames of its traceback, and the pictures in them. Python may free these pictures
+    anywhere, even in a thread of libvips that is logging. Freeing them logs as well, and GLib then ends the
+    process.
     """
 
     @functools.wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        handled = sys.exception()  # the caller's own, whose frames are none of ours
+        handled = sys.exception()  # errors of the caller, whose frames are not the library's
         try:
             return function(*args, **kwargs)
         except BaseException as error:
@@ -44,13 +45,15 @@ def _forget_variables(error: BaseException, handled: BaseException | None) -> No
             known.add(id(link))
             for frame, _ in traceback.walk_tb(link.__traceback__):
                 if _is_ours(frame):
-                    with suppress(RuntimeError):  # it runs
+                    with suppress(RuntimeError):  # the frame still runs
                         frame.clear()
             todo += [link.__cause__, link.__context__]
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return True if a frame is the library's and may be cleared: clearing a waiting coroutine ends it."""
+    """Return True if a frame is the library's and may be cleared. Frames of waiting coroutines may not:
+    clearing them ends the coroutine.
+    """
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in _OURS and not frame.f_code.co_flags & (
         inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

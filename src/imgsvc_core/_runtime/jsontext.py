@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 SOMETHING = "something else"
-"""Stands in messages for a value that may be or hold a secret."""
+"""The words in messages for a value that may be or hold a secret."""
 
 _MAX_LEVELS = 100
 _MAX_SHOWN = 60  # characters of a value in a message
@@ -24,7 +24,7 @@ _REPR.maxother = _REPR.maxstring = _MAX_SHOWN + 1
 def check_values(text: str, most: int) -> None:
     """Raise `ValueError` if valid JSON has more than ``most`` keys and values.
 
-    The text is not parsed, since that would hold up other threads. Empty arrays and objects count twice.
+    The text is not parsed, because parsing would block other threads. Empty arrays and objects count twice.
     """
     if _marks(text, 0, len(text)) <= most:
         return
@@ -48,7 +48,7 @@ def _marks(text: str, start: int, end: int) -> int:
 def check_depth(text: str) -> None:
     """Raise `ValueError` if valid JSON is nested so deeply that recursive code would fail.
 
-    The text is not walked value by value, since that would hold up other threads.
+    The values are not visited one by one, because that would block other threads.
     """
     if text.count("[") + text.count("{") <= _MAX_LEVELS:
         return
@@ -69,7 +69,7 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shown(value: object) -> str:
-    """Return a value as JSON that is short enough for a message; no more of it is read than is shown."""
+    """Return a value as JSON that is short enough for a message. Only the shown part of it is read."""
     text = ""
     try:
         for piece in _ENCODER.iterencode(value):
@@ -84,5 +84,5 @@ def shown(value: object) -> str:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a number of numpy as one of Python, and anything else as it is."""
+    """Return a number of numpy as a number of Python, and any other value as it is."""
     return value.item() if getattr(value, "shape", None) == () else value

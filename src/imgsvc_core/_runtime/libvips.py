@@ -1,4 +1,4 @@
-"""libvips in this process: what its owner sets up, and what a fork does to it."""
+"""libvips in this process: its setup, and its state after a fork."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _lock = threading.Lock()
 
 
 def guard() -> None:
-    """Set up libvips in a process of our own: no cache, no log, and no loaders but those of the format table.
+    """Set up libvips in a process of our own: no cache, no log, and only the loaders of the format table.
 
-    Only the first call does anything: loaders are blocked for a moment, which other threads would meet.
+    Only the first call has an effect. All loaders are blocked for a moment, so no other thread may use
+    libvips during this call.
     """
     with _lock:
         _guard()
@@ -39,7 +40,8 @@ def _guard() -> None:
 
     pyvips.cache_set_max(0)
     if pyvips.API_mode:
-        # The usual one prints a traceback if a message is not UTF-8, as with names of profiles.
+        # The default handler prints a traceback if a message is not UTF-8, which happens with names of
+        # profiles.
         pyvips.ffi.def_extern(name="_log_handler_callback")(lambda domain, level, message, data: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for loader in _TRUSTED_LOADERS:
@@ -54,7 +56,7 @@ def check_not_forked() -> None:
     """Refuse to work in a process that was forked while its parent had threads of libvips.
 
     Raises:
-        ForkedProcess: libvips would wait for those threads forever, which a child does not have.
+        ForkedProcess: a child does not have these threads, and libvips would wait for them forever.
     """
     if _lacks_workers:
         raise ForkedProcess(
@@ -64,7 +66,7 @@ def check_not_forked() -> None:
 
 
 def _before_fork() -> None:
-    """Look for threads of libvips; they end after some idle seconds."""
+    """Return True if libvips has threads in this process. They end after some idle seconds."""
     global _workers_at_fork
     _workers_at_fork = any(_name_of(thread) == "libvips worker" for thread in _THREADS.glob("*"))
 
@@ -77,7 +79,7 @@ def _after_fork_in_child() -> None:
 def _name_of(thread: Path) -> str:
     try:
         return (thread / "comm").read_text().strip()
-    except OSError:  # it has ended
+    except OSError:  # the thread has ended
         return ""
 
 

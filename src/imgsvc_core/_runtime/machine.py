@@ -1,6 +1,6 @@
-"""What the machine, and the control groups of a container, leave to this process: cores and memory.
+"""The cores and the memory that the machine, and the control groups of a container, leave to this process.
 
-The files of control groups say it in two versions. A group has at most what each group above it has.
+The files of control groups have two versions. The limits of a group apply to all groups below it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 
 import attrs
 
-_NONE = 1 << 60  # version 1 writes the largest number of pages where there is no limit
-_OWN_BYTES = 2**28  # of the process that has a pool
-_USUAL_BYTES = 2**29  # a worker that has as much can make most pictures
-_LEAST_BYTES = 2**28  # with less, a worker hardly starts
-# Names of the files of a limit: one that holds quota and period, or one for each of them.
+_NONE = 1 << 60  # version 1 writes the largest number of pages for no limit
+_OWN_BYTES = 2**28  # bytes of the process that has a pool
+_USUAL_BYTES = 2**29  # enough for a worker to make most pictures
+_LEAST_BYTES = 2**28  # a worker can hardly start with less
+# Names of the files of a limit: one file with quota and period, or one file for each.
 _CPU_FILES = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
 _MEMORY_FILES = ("memory.max", "memory.high", "memory.limit_in_bytes")
 _OOM_KILL_FILES = ("memory.events", "memory.oom_control")
@@ -25,7 +25,7 @@ _OOM_KILL_FILES = ("memory.events", "memory.oom_control")
 
 @attrs.frozen(kw_only=True)
 class PoolSize:
-    """The size of a pool: how many workers work as a rule, how many at most, and the memory of each."""
+    """The size of a pool: the usual and the largest number of workers, and the memory of each."""
 
     workers: int
     most: int
@@ -34,13 +34,13 @@ class PoolSize:
 
 @attrs.frozen(kw_only=True)
 class Machine:
-    """What was found.
+    """The cores and the memory of this process.
 
     Attributes:
         cpus: the CPUs that this process may run on.
-        cpu_quota: so many of them may be busy at a time, as a control group has it.
+        cpu_quota: the number of CPUs that a control group allows to be busy at a time.
         memory_bytes: the memory of the machine.
-        memory_limit_bytes: the memory that a control group allows, where that is less.
+        memory_limit_bytes: the memory that a control group allows, if that is less.
     """
 
     cpus: int
@@ -50,7 +50,9 @@ class Machine:
 
     @property
     def cores(self) -> int:
-        """How many processes can be busy: a part of a core counts as one, so that all of a quota is used."""
+        """Return how many processes can be busy. A part of a core counts as one, so that the whole quota is
+        used.
+        """
         return self.cpus if self.cpu_quota is None else max(1, min(self.cpus, math.ceil(self.cpu_quota)))
 
     def pool(
@@ -61,13 +63,15 @@ class Machine:
         reserved: int = _OWN_BYTES,
         extra: bool = False,
     ) -> PoolSize:
-        """Return the size of a pool. In a limit on memory, its workers never need more than there is.
+        """Return the size of a pool. Under a memory limit, its workers together never need more than the
+        limit.
 
         Args:
-            workers: how many work as a rule; by default one for each core, if there is memory for them.
+            workers: the usual number of workers; by default one for each core, as far as the memory
+                suffices.
             memory_bytes: the most memory that a worker gets.
             reserved: the memory for everything else.
-            extra: whether twice as many may work at times, as far as there is memory for them.
+            extra: whether twice as many may work at times, as far as the memory suffices.
         """
         wanted = workers or self.cores
         most = 2 * wanted if extra else wanted
@@ -85,12 +89,12 @@ class Machine:
 
 @functools.cache
 def machine() -> Machine:
-    """Return what this process has had since it asked for the first time."""
+    """Return the cores and the memory of this process, as found by the first call."""
     return find_machine()
 
 
 def find_machine(root: Path = Path("/")) -> Machine:
-    """Return what this process has.
+    """Return the cores and the memory of this process.
 
     Args:
         root: the folder that has ``proc/self/cgroup`` and ``sys/fs/cgroup``.
@@ -107,25 +111,25 @@ def find_machine(root: Path = Path("/")) -> Machine:
 
 
 def oom_kills(root: Path = Path("/")) -> int:
-    """Return how many processes of the group of this one the kernel has ended so far, for lack of memory."""
+    """Return how many processes of this control group the kernel has killed so far for lack of memory."""
     for group in _groups(root):
         for name in _OOM_KILL_FILES:
             words = _words(group / name)
             if "oom_kill" in words[:-1]:
                 return int(words[words.index("oom_kill") + 1])
-    words = _words(root / "proc/vmstat")  # outside of any group: those of the machine
+    words = _words(root / "proc/vmstat")  # outside of any group: the numbers of the machine
     return int(words[words.index("oom_kill") + 1]) if "oom_kill" in words[:-1] else 0
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Give the folder of each control group of this process, each before those above it."""
+    """Yield the folders of the control groups of this process, from the innermost to the outermost."""
     base = root / "sys/fs/cgroup"
     for line in filter(None, _lines(root / "proc/self/cgroup")):
         _, controllers, path = line.split(":", 2)
         names = controllers.split(",") if controllers else ["", "unified"]
         for top in dict.fromkeys(base / name for name in (controllers, *names)):
             parts = [part for part in PurePosixPath(path).parts if part not in ("/", "..")]
-            # Where a container sees only its own groups, the path may still be that of the machine.
+            # If a container sees only its own groups, the path may still belong to the machine.
             while parts and not top.joinpath(*parts).is_dir():
                 del parts[0]
             for count in range(len(parts), -1, -1):

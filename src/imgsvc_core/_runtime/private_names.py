@@ -1,7 +1,8 @@
 """Private names of dependencies that the core uses.
 
-They stand here and nowhere else, so that a release that renames one fails one test. The dependencies are not
-imported: most are optional. The classes are mixins, which go before the class of the dependency.
+No other module of the core uses any, so a release that renames one fails one test. The dependencies are not
+imported, because most of them are optional. The classes are mixins, which come before the class of the
+dependency.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ async def call_s3(filesystem: Any, method: str, **arguments: Any) -> Any:
 async def get_raw_from_google(filesystem: Any, bucket: str, key: str, start: int, end: int) -> bytes:
     """Return bytes of an object by gcsfs, without undoing their ``Content-Encoding``.
 
-    gcsfs would decode the part as if it were the whole, and Google itself decodes for who does not accept
-    gzip, and then sends the whole.
+    gcsfs would decode the part as if it were the whole. Google itself decodes, and then sends the whole, if
+    the request does not accept gzip.
     """
     session = await filesystem._set_session()
     headers = {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "gzip"}
@@ -74,29 +75,29 @@ def get_raw_from_oss(filesystem: Any, bucket: str, key: str, start: int, end: in
 
 
 class SessionOfAiobotocore:
-    """Gives each HTTP session of aiobotocore to `prepared`, and uses what that returns."""
+    """Gives each HTTP session of aiobotocore to `prepared`, and uses the session that it returns."""
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         return self.prepared(await super()._get_session(proxy_url))  # type: ignore[misc]
 
     def prepared(self, session: Any) -> Any:
-        """Return what sends the requests."""
+        """Return the session that sends the requests."""
         raise NotImplementedError
 
 
 class BodiesOfAzure:
-    """Gives the body of each request of the Azure SDK to `body`, and sends what that returns."""
+    """Gives the body of each request of the Azure SDK to `body`, and sends the body that it returns."""
 
     def _get_request_data(self, request: Any) -> Any:
         return self.body(super()._get_request_data(request))  # type: ignore[misc]
 
     def body(self, data: Any) -> Any:
-        """Return what is sent."""
+        """Return the body to send."""
         raise NotImplementedError
 
 
 class RequestsOfGcsfs:
-    """Gives each request of gcsfs to `send_request`, which may use what else is here."""
+    """Gives each request of gcsfs to `send_request`, which may use the other methods."""
 
     _location: str
 

@@ -1,4 +1,4 @@
-"""How much memory the limits of a process leave to it, and why one ended in the middle of its work."""
+"""The memory that a process may still use, and the reasons why a process ended in the middle of its work."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _NO_THREADS = (
     "The process that worked on this picture died, as the machine starts no more threads: this is no fault "
     "of the picture. Try again later."
 )
-_THREADS = 8  # that codecs and libvips start for a picture, as a rule
-_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP)  # of libraries that cannot allocate
+_THREADS = 8  # threads that codecs and libvips usually start for a picture
+_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP)  # signals of libraries that cannot allocate
 _STATM = Path("/proc/self/statm")
-_SIZE, _DATA = 0, 5  # fields: all pages, and those of data and stack
+_SIZE, _DATA = 0, 5  # fields: all pages, and the pages of data and stack
 _watched: list[mmap.mmap | memoryview] = []
 
 
 class Cause(IntEnum):
-    """Why a process ended in the middle of its work."""
+    """The reasons why a process ends in the middle of its work."""
 
     UNKNOWN = 0
-    """Nobody was left to collect it."""
+    """Its parent was gone, so nobody received the exit code."""
     MEMORY = 1
     """It probably lacked memory."""
     CRASH = 2
-    """The work ended it, and would end another process, too."""
+    """The work crashed it, and would crash another process, too."""
     KILLED = 3
-    """It was ended from outside. The work can be done again."""
+    """It was killed from outside. The work can be done again."""
     MACHINE = 4
-    """It probably lacked threads, as the machine starts no more of them."""
+    """It probably lacked threads: the machine starts no more of them."""
 
 
 def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
@@ -61,7 +61,7 @@ def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
     Args:
         exit_code: its exit code, or the negative number of a signal.
         short: whether it was short of memory, as `show_shortage` tells.
-        oom_killed: whether the kernel has ended it, or one like it, as memory was used up.
+        oom_killed: whether the kernel killed it, or a process like it, for lack of memory.
     """
     if exit_code == -signal.SIGKILL:
         return Cause.MEMORY if oom_killed else Cause.KILLED
@@ -71,7 +71,7 @@ def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
 
 
 def error_of(cause: Cause) -> ImgsvcError:
-    """Return the error of work whose process ended."""
+    """Return the error for work whose process ended."""
     if cause is Cause.MEMORY:
         return MemoryLimitExceeded(NO_MEMORY)
     if cause is Cause.CRASH:
@@ -80,7 +80,9 @@ def error_of(cause: Cause) -> ImgsvcError:
 
 
 def _threads_can_start() -> bool:
-    """Try to start as many threads as a picture takes. Where that fails, libvips uses what is not there."""
+    """Try to start as many threads as a picture takes. If they cannot be started, libvips crashes, because
+    it does not check.
+    """
     end, threads = threading.Event(), []
     try:
         for _ in range(_THREADS):
@@ -97,17 +99,17 @@ def _threads_can_start() -> bool:
 
 
 def show_shortage(byte: mmap.mmap | memoryview) -> None:
-    """Set a byte of shared memory to 1 once this process may lack memory for its request, from now on.
+    """From now on, set a byte of shared memory to 1 when this process may lack memory for its request.
 
-    Codecs that cannot allocate may end the process in any way, as by using memory that is not there. Who
-    collects it can tell by the byte that memory may be why.
+    A codec that cannot allocate may crash the process in any way, for example by using a null pointer. The
+    byte tells the parent that memory may be the reason.
     """
     _watched[:] = [byte]
     forget_shortage()
 
 
 def forget_shortage() -> None:
-    """Set the byte to 0, before another request."""
+    """Set the byte to 0 before another request."""
     for byte in _watched:
         byte[0] = 0
 
@@ -116,10 +118,10 @@ def forget_shortage() -> None:
 def naming_shortage(needed: int) -> Iterator[None]:
     """Report failures of codecs as a lack of memory if this process may not allocate ``needed`` bytes.
 
-    Few codecs say why they failed when they cannot allocate.
+    Few codecs tell that they failed because they cannot allocate.
 
     Raises:
-        MemoryLimitExceeded: a codec failed, and the limits of the process may be why.
+        MemoryLimitExceeded: a codec failed, probably because of the limits of the process.
     """
     for byte in _watched:
         left = bytes_left()

@@ -23,9 +23,10 @@ def has(image: pyvips.Image, field: str) -> bool:
 
 
 def limit_threads(image: pyvips.Image, threads: int | None) -> None:
-    """Let libvips use so many threads, or one for each core, for an image that is not shared yet.
+    """Set the number of threads that libvips uses for an image, by default one for each core. The image must
+    not be shared yet.
 
-    libvips counts the cores by itself, but looks at no control group.
+    libvips itself counts the cores of the machine, and ignores control groups.
     """
     own = machine()
     if threads is None and own.cores < own.cpus:
@@ -35,7 +36,9 @@ def limit_threads(image: pyvips.Image, threads: int | None) -> None:
 
 
 def field_names(image: pyvips.Image) -> list[str]:
-    """Return the names of all fields. Some hold keywords of PNG in any encoding: bytes become surrogates."""
+    """Return the names of all fields. Some names hold keywords of PNG in any encoding; their bytes become
+    surrogates.
+    """
     names = pyvips.vips_lib.vips_image_get_fields(image.pointer)
     found: list[str] = []
     while names[len(found)] != pyvips.ffi.NULL:
@@ -72,7 +75,7 @@ def space_of(image: pyvips.Image) -> str:
 
 
 def has_profile(image: pyvips.Image) -> bool:
-    """Return True if a color profile says what the samples mean: one of the same color model."""
+    """Return True if the image has a color profile of its own color model."""
     if not has(image, PROFILE):
         return False
     profile: bytes = image.get(PROFILE)

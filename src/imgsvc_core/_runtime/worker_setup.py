@@ -1,6 +1,6 @@
-"""What makes a process fit for untrusted images, and what is said if it dies.
+"""Prepare a process for untrusted images, and the message for its death.
 
-Nothing here needs a pool, so that processes which are forked do not load one.
+This module does not import a pool, so forked processes do not load one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ NOT_BEGUN = (
     "leaves memory for them, and try again."
 )
 _KEPT_BYTES = 1 << 25
-_WORKER_SCORE, _LAST_SCORE = 300, 1000  # in thousandths of the memory, as the kernel compares processes
+_WORKER_SCORE, _LAST_SCORE = 300, 1000  # thousandths of the memory, the kernel's unit
 
 
 def prepare_worker(memory_bytes: int | None) -> None:
-    """Make this process fit for untrusted files. Its parent has to kill it soon after a time limit.
+    """Prepare this process for untrusted files. Its parent must kill it soon after a time limit.
 
-    To be called before numpy is imported.
+    Call this before numpy is imported.
     """
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # those for other cores would spin, and stay behind at a fork
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads for other cores would spin, and be lost at a fork
     _keep_freed_memory()
     _be_ended_first()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -42,25 +42,27 @@ def prepare_worker(memory_bytes: int | None) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep what it does with a process that had large pictures, from the first small one on.
+    """Let glibc keep freed memory from the first picture on, as it does after large pictures.
 
-    It would give memory back and get it again for every picture, page by page.
+    Otherwise it returns the memory of each small picture to the kernel, and gets it again page by page.
     """
     trim_threshold, mmap_threshold = -1, -3
-    with contextlib.suppress(AttributeError):  # of another libc
+    with contextlib.suppress(AttributeError):  # another libc
         for parameter in (trim_threshold, mmap_threshold):
             ctypes.CDLL(None).mallopt(parameter, _KEPT_BYTES)
 
 
 def _be_ended_first() -> None:
-    """Let the kernel end this process rather than its parent when memory is used up."""
-    with contextlib.suppress(OSError, ValueError):  # of another system
+    """Let the kernel kill this process rather than its parent if the machine runs out of memory."""
+    with contextlib.suppress(OSError, ValueError):  # another system
         own = Path("/proc/self/oom_score_adj")
         own.write_text(str(min(_LAST_SCORE, int(own.read_text()) + _WORKER_SCORE)))
 
 
 def preload() -> None:
-    """Import the library with the code of all formats, in a process that forks workers, which inherit it."""
+    """Import the library with the code of all formats in a process that forks workers. The workers inherit
+    it.
+    """
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
     from PIL import Image, WebPImagePlugin  # noqa: F401
 

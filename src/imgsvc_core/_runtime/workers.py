@@ -1,7 +1,7 @@
 """Worker processes for untrusted images: a crash, a hang or a bomb costs one task.
 
-Signals are handled by this module alone in the library: a process of the pool leaves interrupts to its
-parent, which a terminal would send to both.
+No other module of the library handles signals. A terminal sends an interrupt to a process of the pool and to
+its parent; the process leaves it to the parent.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ T = TypeVar("T")
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _MOST_STARTS = 8
-_MOST_KILLS = 3  # of processes with the same work, before it is given up
-_SHORTAGES = 1 << 16  # one for each process, by its id
+_MOST_KILLS = 3  # processes that may end with the same work, before it is given up
+_SHORTAGES = 1 << 16  # a byte for each process, by its id
 _PARENT_SECONDS = 0.5
-# The library stops in time by itself, unless a codec does not let it.
+# The library stops by itself when the time is up, unless a codec cannot be stopped.
 _GRACE_SECONDS = 1.0
 
 
 @attrs.define(eq=False)
 class _Work:
-    """Something submitted, and where it is done; processes that are lost are followed by others.
+    """Submitted work, and the pool of processes that does it. New processes replace lost ones.
 
-    ``oom_kills`` are those that the kernel had made when it was handed out, and ``kills`` counts processes
-    that were ended from outside while they had it.
+    ``oom_kills`` is the kernel's count when the work was handed out. ``kills`` counts the processes that
+    were killed from outside during this work.
     """
 
     function: Callable[..., Any]
@@ -72,16 +72,17 @@ class _Work:
 
 
 class WorkerPool:
-    """Processes that run functions one at a time each, and are replaced when they die.
+    """Processes that each run one function at a time, and are replaced when they die.
 
     Args:
-        workers: how many processes; by default one for each core that this process may use, as far as its
-            control group has memory for them.
-        memory_bytes: the most data that one process may hold; a task that needs more ends its process. It is
-            less if the control group has less for each.
-        tasks_per_worker: after how many tasks a process is replaced, against slow leaks; never by default.
+        workers: the number of processes; by default one for each core that this process may use, as far as
+            the memory of its control group suffices.
+        memory_bytes: the most data that one process may hold. A task that needs more ends its process. The
+            number is less if the control group has less memory for each.
+        tasks_per_worker: the number of tasks after which a process is replaced, against slow leaks; no limit
+            by default.
 
-    Functions and their arguments travel by pickle: functions are those of a module, by name.
+    Functions and their arguments are pickled, so a function must be one of a module.
     """
 
     def __init__(
@@ -116,11 +117,12 @@ class WorkerPool:
         Args:
             function: what to run.
             args: its arguments.
-            seconds: the time limit, which the function should keep by itself, as `process` does.
-            grace: how many seconds after the time limit the worker is killed.
+            seconds: the time limit. The function should keep it by itself, as `process` does.
+            grace: the seconds after the time limit until the worker is killed.
 
-        The future fails with what the function raised, with `TimeLimitExceeded`, `MemoryLimitExceeded`,
-        `WorkerDied`, or with `MachineFailed` if the function cannot be why its process ended.
+        The future fails with the error of the function, or with `TimeLimitExceeded`, `MemoryLimitExceeded`
+        or `WorkerDied`. It fails with `MachineFailed` if the function was not the reason why its process
+        ended.
         """
         work = _Work(function=function, args=args, seconds=seconds, grace=grace)
         with _interrupts_blocked(), self._changing:
@@ -129,7 +131,7 @@ class WorkerPool:
         return work.answer
 
     def close(self) -> None:
-        """Finish what was submitted, then end the workers."""
+        """Finish the submitted work, then end the workers."""
         wait([work.answer for work in tuple(self._unanswered)])
         self._ended = True
         self._processes.close()
@@ -140,7 +142,7 @@ class WorkerPool:
         with self._changing:
             self._ended = True
             self._processes.stop()
-            self._ending.send_bytes(b"end")  # all at the same time: each may have much memory to give back
+            self._ending.send_bytes(b"end")  # all at the same time: each may have much memory to free
         self._join()
 
     def _join(self) -> None:
@@ -150,7 +152,7 @@ class WorkerPool:
 
     def _new_processes(self) -> ProcessPool:
         with _interrupts_blocked():
-            resource_tracker.ensure_running()  # or it starts with the first process, and unblocks interrupts
+            resource_tracker.ensure_running()  # or the first process starts it, and unblocks interrupts
         return ProcessPool(
             max_workers=self.workers,
             max_tasks=self._tasks_per_worker or 0,
@@ -160,7 +162,7 @@ class WorkerPool:
         )
 
     def _start(self, work: _Work) -> None:
-        """Hand work to the processes, or to new ones where they are lost or cannot be started."""
+        """Hand work to the processes. Start new ones if they are lost or could not be started."""
         self._unanswered.add(work)
         work.starts += 1
         work.oom_kills = oom_kills()
@@ -179,7 +181,9 @@ class WorkerPool:
         running.add_done_callback(lambda _: self._answer(work, running))
 
     def _answer(self, work: _Work, running: ProcessFuture[Any]) -> None:
-        """Pass on what became of work. If its process was ended from outside, another one does it."""
+        """Pass on the outcome of work. If its process was killed from outside, another process does the work
+        again.
+        """
         error = None if running.cancelled() else running.exception()
         if isinstance(error, BrokenProcessPool):
             with _interrupts_blocked(), self._changing:
@@ -198,7 +202,7 @@ class WorkerPool:
         return cause_of(error.exitcode or 0, short=short, oom_killed=oom_kills() > work.oom_kills)
 
     def _repeat(self, work: _Work) -> bool:
-        """Do work again whose process was ended from outside. Return False if that has been too often."""
+        """Repeat work whose process was killed from outside. Return False if that happened too often."""
         with _interrupts_blocked(), self._changing:
             work.kills += 1
             if self._ended or work.kills == _MOST_KILLS:
@@ -207,12 +211,12 @@ class WorkerPool:
             return True
 
     def _replace(self, lost: ProcessPool | None) -> None:
-        """Start new processes with the work that lost ones have not finished.
+        """Start new processes, and give them the unfinished work of the lost ones.
 
-        A worker that dies while no work is begun ends all of them, and what waits there is never answered.
+        If a worker dies while no work runs, the pool ends all workers and never answers the work that waits.
         """
         if lost is self._processes:
-            # It may be one of their own threads that tells of the loss, and cannot wait for itself.
+            # The loss may be reported by a thread of the lost pool, which cannot wait for itself.
             cleaning = threading.Thread(target=self._processes.join)
             cleaning.start()
             self._cleaning = [*(thread for thread in self._cleaning if thread.is_alive()), cleaning]
@@ -243,7 +247,9 @@ class WorkerPool:
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Let threads and processes that the block starts leave interrupts and hangups to their parent."""
+    """Block interrupts and hangups in the threads and processes that the block starts. Their parent handles
+    them.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
@@ -269,7 +275,7 @@ def _pass_on(
 
 
 def _shared_bytes(count: int) -> Array[c_ubyte] | bytearray:
-    """Return bytes that processes of a pool share, or, on a full disk, bytes that each has for itself."""
+    """Return bytes that the processes of a pool share. On a full disk, each process has bytes of its own."""
     try:
         shared: Array[c_ubyte] = _CONTEXT.RawArray("B", count)
     except OSError:
@@ -283,7 +289,7 @@ def _fail(answer: Future[Any]) -> None:
 
 
 def _own_process(memory_bytes: int | None, pipe: Connection, shortages: Array[c_ubyte] | bytearray) -> None:
-    """Prepare a new process, and leave interrupts to its parent."""
+    """Prepare a new process, and ignore interrupts, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(pipe, os.getppid()), daemon=True).start()
     prepare_worker(memory_bytes)

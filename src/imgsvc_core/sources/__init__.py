@@ -1,4 +1,4 @@
-"""Everything that an image can come from, until its facts are known.
+"""Sources: read and open everything that an image can come from.
 
 The names here are for front ends too: paths and URLs are opened, and spoken of without secrets.
 """

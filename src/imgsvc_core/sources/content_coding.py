@@ -1,4 +1,4 @@
-"""Content codings: what the header ``Content-Encoding`` says of bytes, undone step by step.
+"""Undo the content codings of bytes, which the header ``Content-Encoding`` names, step by step.
 
 A few bytes may decode to a thousand times as many. So each step gives about 64 KiB, and the bytes before and
 after each coding are limited.
@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import attrs
 
-_STEP_BYTES = 1 << 16  # of what goes into a decompressor, which copies the rest, and of what comes out
-_MOST_MEMBERS = 4096  # bgzip makes one of each 64 KiB; members of a few bytes would take minutes
-_MOST_CODINGS = 5  # as in curl
+_STEP_BYTES = 1 << 16  # bytes into a decompressor, which copies the rest, and bytes out of it
+_MOST_MEMBERS = 4096  # bgzip makes a member of each 64 KiB; members of a few bytes would take minutes
+_MOST_CODINGS = 5  # the limit of curl
 _ZSTD_WINDOW_LOG = 23  # 8 MiB, the largest that RFC 9659 allows
 _DEFLATED, _GZIPPED = 8, 0xF  # the low half of the first byte, with the header of zlib and of gzip
 
@@ -25,11 +25,11 @@ _OTHER_CODINGS = frozenset({"compress", "x-compress", "dcb", "dcz", "exi", "pack
 
 
 class InvalidCoding(Exception):
-    """Bytes are not encoded as is said of them. The text says what is wrong with them."""
+    """The bytes are not encoded as the header says. The text of the error tells the problem."""
 
 
 class TooManyBytes(Exception):
-    """Bytes before, between or after codings are more than the limit."""
+    """The bytes before, between or after the codings exceed the limit."""
 
 
 class _Decompressor(Protocol):
@@ -47,8 +47,8 @@ class _Decompressor(Protocol):
 class Decoding:
     """Undoes the codings of one body.
 
-    Unknown codings are labels, as browsers take them: uploads to buckets say ``utf-8``, ``base64`` or
-    ``aws-chunked`` of plain bytes.
+    Unknown codings are ignored, as browsers do: uploads to buckets use ``utf-8``, ``base64`` or
+    ``aws-chunked`` for plain bytes.
 
     Args:
         header: the value of ``Content-Encoding``; several lines are joined by commas.
@@ -71,15 +71,15 @@ class Decoding:
 
     @property
     def is_plain(self) -> bool:
-        """True if there is nothing to undo."""
+        """Return True if no coding is to be undone."""
         return not self._layers
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what bytes decode to, step by step. A step may yield nothing.
+        """Yield the decoded bytes, step by step. A step may yield nothing.
 
         Raises:
-            InvalidCoding: the bytes are not encoded so.
-            TooManyBytes: there are too many.
+            InvalidCoding: the bytes are not encoded in this way.
+            TooManyBytes: the bytes exceed the limit.
         """
         self._received += len(data)
         if self._limit is not None and self._received > self._limit:
@@ -90,12 +90,12 @@ class Decoding:
         yield from pieces
 
     def finish(self) -> None:
-        """Raise `InvalidCoding` unless all codings have come to their end."""
+        """Raise `InvalidCoding` if a coding is not complete."""
         for layer in self._layers:
             layer.finish()
 
     def decode(self, data: bytes) -> bytes:
-        """Return what a whole body decodes to.
+        """Return the decoded bytes of a whole body.
 
         Raises:
             InvalidCoding, TooManyBytes: as in `feed`.
@@ -107,10 +107,10 @@ class Decoding:
 
 @attrs.frozen
 class _Coding:
-    """A coding: what makes its decompressor, by the first byte of the body, and how it may go on.
+    """A content coding.
 
     Args:
-        open: makes a decompressor.
+        open: makes a decompressor, by the first byte of the body.
         has_members: whether one compressed member, or frame, may follow another.
         padding: bytes that may stand between members and after them.
     """
@@ -131,7 +131,7 @@ class _Layer:
         self._decoded = 0
 
     def decoded(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield what encoded bytes decode to."""
+        """Yield the decoded bytes of encoded ones."""
         for piece in pieces:
             yield b""  # a step of the layer before
             for start in range(0, len(piece), _STEP_BYTES):
@@ -142,7 +142,7 @@ class _Layer:
                     yield step
 
     def finish(self) -> None:
-        """Raise `InvalidCoding` if the coding has not come to its end."""
+        """Raise `InvalidCoding` if the coding is not complete."""
         if self._decompressor is not None and not self._decompressor.eof:
             raise InvalidCoding("ended before it was complete")
 
@@ -163,7 +163,7 @@ class _Layer:
             data = self._decompressor.unused_data
 
     def _next_member(self, data: bytes) -> bytes:
-        """Begin with the next member. Return the data without what stands before it."""
+        """Begin with the next member. Return the data from its first byte on."""
         if self._decompressor is not None:
             data = data.lstrip(self._coding.padding)
             if data and not self._coding.has_members:
@@ -180,7 +180,7 @@ class _Layer:
             return decompressor.decompress(data, _STEP_BYTES)
         except MemoryError:
             raise
-        except Exception as error:  # each package has its own, which is not imported before it is needed
+        except Exception as error:  # each package has an error of its own, and is imported only if needed
             raise InvalidCoding("has a broken Content-Encoding") from error
 
 
@@ -207,7 +207,7 @@ class _Zlib:
 
 
 class _Brotli:
-    """A decompressor of Brotli, which allows nothing after its end."""
+    """A decompressor of Brotli. The coding allows no bytes after its end."""
 
     unused_data = b""
 
@@ -231,7 +231,9 @@ def _open_zlib(first: int) -> _Decompressor:
 
 
 def _open_deflate(first: int) -> _Decompressor:
-    """By the standard, deflate has the header of zlib. Often it has none, and sometimes that of gzip."""
+    """By the standard, deflate has the header of zlib. Often it has no header, and sometimes the header of
+    gzip.
+    """
     has_header = first & 0xF in (_DEFLATED, _GZIPPED)
     return _open_zlib(first) if has_header else _Zlib(-zlib.MAX_WBITS)
 

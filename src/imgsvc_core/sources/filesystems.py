@@ -10,8 +10,8 @@ _GOOGLE = ("gs://", "gcs://")
 def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it.
 
-    For Google Cloud Storage, fsspec would take the class that asks each bucket for its kind over gRPC, which
-    stalls for many seconds where only HTTP is answered.
+    For Google Cloud Storage, fsspec would take the class that asks each bucket for its kind over gRPC. That
+    stalls for many seconds if the server answers only HTTP.
 
     Raises:
         ImportError: a package is missing.

@@ -1,8 +1,8 @@
 """Objects in buckets: their facts, and their bytes as they are stored.
 
-File systems of fsspec change keys that end in a slash or hold ``?`` or ``#``, say nothing of the
-``Content-Encoding``, and some decode what they read, parts of it too. So objects are read by the clients that
-those file systems hold, under their exact keys.
+File systems of fsspec change keys that end in a slash or hold ``?`` or ``#``, and do not tell the
+``Content-Encoding``. Some of them decode the bytes that they read, even if these are only a part. So this
+module reads objects under their exact keys, by the clients of those file systems.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import attrs
 from imgsvc_core._runtime.private_names import call_s3, get_raw_from_google, get_raw_from_oss, info_of_oss
 
 Info = Mapping[str, Any]
-"""Facts under the names that fsspec and the provider use; ``type``, ``size`` and ``encoding`` among them."""
+"""Facts under the names that fsspec and the provider use, including ``type``, ``size`` and ``encoding``."""
 
 
 def object_info(fs: Any, path: str) -> Info:
@@ -49,7 +49,7 @@ def is_object_store(fs: Any) -> bool:
 
 @attrs.frozen
 class _Provider:
-    """How objects of a provider are read: both functions take the file system, the bucket and the key."""
+    """Two functions that read objects of a provider. Both take the file system, the bucket and the key."""
 
     info: Callable[[Any, str, str], Info]
     read: Callable[[Any, str, str, int, int], bytes]
@@ -93,7 +93,7 @@ def _google_info(fs: Any, bucket: str, key: str) -> Info:
     try:
         found = fs.call("GET", "b/{}/o/{}", bucket, key, json_out=True)
     except OSError as error:
-        if str(error).startswith("Forbidden"):  # which has no class of its own
+        if str(error).startswith("Forbidden"):  # the error has no class of its own
             raise PermissionError(str(error)) from error
         raise
     headers = {"encoding": found.get("contentEncoding", ""), "cache_control": found.get("cacheControl", "")}

@@ -1,4 +1,4 @@
-"""A source is opened: its header is read and held against the limits, before any pixel is decoded."""
+"""Open a source: read its header and check the limits, before any pixel is decoded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Opened:
     encoded: Format | None
     image: pyvips.Image | None
     threads: int | None = None
-    """How many threads libvips may use for it; one for each core by default."""
+    """The number of threads that libvips uses for it, by default one for each core."""
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.
@@ -39,7 +39,7 @@ class Opened:
         if self.image is not None:
             image = self.image.copy() if settings.all_frames else _first_frame(self.image)
         else:
-            # With libvips, which reading headers should not wait for.
+            # Imported here, because it loads libvips, and headers are read without it.
             from imgsvc_core.formats.loading import load
 
             assert self.encoded is not None

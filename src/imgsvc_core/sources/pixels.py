@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     import PIL.Image
     import pyvips
 
-_USUAL_DELAY = 100  # milliseconds, as browsers show frames without a duration
-_ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP")  # which are animations as files, too
+_USUAL_DELAY = 100  # milliseconds: browsers show frames without a duration for so long
+_ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP")  # formats whose files are animations, too
 _COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
-_COPIES = 2  # of the frames of an animation, while the last copy is made
+_COPIES = 2  # copies of an animation's frames, while the last copy is made
 
 
 def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
     """Return a pyvips image, a Pillow image or a numpy array as an image, or None for anything else.
 
     Raises:
-        SourceUnreachable: the pixels cannot be read.
-        ImageTooLarge, MemoryLimitExceeded: it exceeds the limits, by what is known without decoding.
+        SourceUnreachable: the pixels cannot be read. ImageTooLarge, MemoryLimitExceeded: it exceeds the
+            limits, as far as that is known without decoding.
     """
     if isinstance(source, bytes | str | ByteSource):
         return None
@@ -44,7 +44,7 @@ def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
 
 
 def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
-    """Return True if a value is of a class whose module need not be imported to find out."""
+    """Return True if a value is of a class, without importing the module of the class."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, getattr(loaded, name, ()))
 
@@ -91,7 +91,7 @@ def _of_samples(array: npt.NDArray[Any]) -> pyvips.Image:
 def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
     """Return a Pillow image, with its color profile, its orientation, and all frames of an animation.
 
-    Of other files with several images, such as pages, the one that is selected is taken. Floats, of mode
+    If the images of a file are no animation, such as pages, the selected one is taken. Floats, of mode
     ``F``, are from 0 to 255, as Pillow converts them.
     """
     import pyvips
@@ -128,7 +128,9 @@ def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
 
 
 def _frames(source: PIL.Image.Image) -> tuple[int, int]:
-    """Return the number of the first frame and how many there are. Animated PNG may begin with a still."""
+    """Return the number of the first frame, and the number of frames. An animated PNG may begin with a
+    still.
+    """
     if source.format not in _ANIMATIONS_OF_PILLOW:
         return 0, 1
     first = int(getattr(source, "default_image", False))
@@ -153,7 +155,9 @@ def _strip(source: PIL.Image.Image, first: int, count: int) -> tuple[npt.NDArray
 
 
 def _plays(animation: PIL.Image.Image) -> int:
-    """Return how often an animation of Pillow plays, or 0 for ever. Of GIF, Pillow tells the repetitions."""
+    """Return how often an animation of Pillow plays, or 0 for ever. For GIF, Pillow tells the repetitions
+    after the first time.
+    """
     loop = animation.info.get("loop")
     if loop is None:
         return 1
@@ -179,7 +183,7 @@ def _pixels(frame: PIL.Image.Image, *, animated: bool = False) -> npt.NDArray[An
 
 def _in_usual_mode(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
     if frame.mode == "La":
-        frame = frame.convert("LA")  # the only mode that Pillow converts it to
+        frame = frame.convert("LA")  # the only mode that Pillow can convert to
     if animated or "transparency" in frame.info or frame.mode in ("PA", "RGBa"):
         return frame.convert("RGBA")
     if frame.mode in ("L", "LA", "RGB", "RGBA", "CMYK"):
@@ -188,7 +192,7 @@ def _in_usual_mode(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
 
 
 def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
-    """Return the facts of an image that is in memory already; its format is ``raw``."""
+    """Return the facts of an image in memory. Its format is ``raw``."""
     from imgsvc_core._runtime.vipsimage import PROFILE, frame_count, has
 
     frames = frame_count(image)

@@ -1,4 +1,4 @@
-"""Everything that an image can come from."""
+"""Read a source of any type: a path, a URL, bytes, a file object or pixels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Readable(Protocol):
 
 
 if TYPE_CHECKING:
-    _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, which has no types
+    _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, whose package has no types
     Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | _Pixels | ByteSource
 else:
     Source = Any
@@ -78,7 +78,8 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
 def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | None = None) -> Source:
     """Return the source, with the bytes of a file object in its place.
 
-    An open file may work only in the thread of the caller, whose it is: the deadline ends between two reads.
+    An open file may work only in the thread of its owner, the caller. So this function checks the time
+    between two reads.
 
     Raises:
         TimeLimitExceeded: the time is up.

@@ -1,4 +1,4 @@
-"""URLs in messages without their secrets, and the reasons of failures that packages of stores hide."""
+"""URLs in messages, without their secrets, and the reasons of failures inside packages of stores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXTRAS = {
 }
 """The extra that brings the package of an fsspec protocol."""
 
-_EMPTY_REASON = re.compile(r"(^|: )(None|Unknown)$")  # by botocore, for responses without a message
+_EMPTY_REASON = re.compile(r"(^|: )(None|Unknown)$")  # words of botocore for responses without a message
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
 
 

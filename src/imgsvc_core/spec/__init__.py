@@ -1,4 +1,4 @@
-"""What is asked: frozen classes, one per operation, parsed from JSON and written back to it."""
+"""Requests as frozen classes, one per operation, parsed from JSON and written back to it."""
 
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.color import Color

@@ -1,4 +1,4 @@
-"""How operations are declared: frozen attrs classes whose fields hold everything known about a parameter.
+"""Declare operations as frozen attrs classes whose fields hold all facts of a parameter.
 
 A parameter's type, range, unit, default, neutral value and meaning stand in its field and nowhere else. The
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 class Accepts(Generic[Stored, Given]):
     """The type of a field that stores one type and whose constructor argument accepts others as well.
 
-    Type checkers read this class as a descriptor. There is none at run time: fields hold plain values.
+    Type checkers read this class as a descriptor. At run time, fields hold plain values.
     """
 
     @overload
@@ -56,12 +56,12 @@ class Accepts(Generic[Stored, Given]):
 
 @attrs.frozen(kw_only=True)
 class Param:
-    """What is known about one parameter.
+    """The facts of one parameter.
 
     ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
-    nothing. The value of a ``secret`` parameter never appears in a message, and of a ``confidential`` one
-    only a number does: a text may be a misplaced secret. Only code gives ``internal`` parameters: JSON,
-    flags, schemas and docs do not know them.
+    nothing. The value of a ``secret`` parameter never appears in a message. The value of a ``confidential``
+    one appears only if it is a number, because a text may be a misplaced secret. Only code can give
+    ``internal`` parameters: JSON, flags, schemas and docs do not know them.
     """
 
     name: str
@@ -82,13 +82,13 @@ class Param:
 
     @property
     def facts(self) -> str:
-        """Return what the parameter accepts, its unit and its default, in a few words."""
+        """Return the accepted values, the unit and the default, in a few words."""
         unit = f", in {self.unit}" if self.unit else ""
         usual = "" if self.default in (REQUIRED, None, ()) else f"; default {self.kind.unparse(self.default)}"
         return f"{self.kind.expectation}{unit}{usual}" + ("; required" if self.required else "")
 
     def expected(self, title: str) -> str:
-        """Return what the parameter of an operation with a title must be, as a sentence."""
+        """Return the sentence that says what the parameter must be, for an operation with this title."""
         return f"{title} '{self.name}' parameter must be {self.kind.expectation}"
 
     def parse(self, title: str, value: object) -> Any:
@@ -132,7 +132,7 @@ class Param:
 
 
 def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that also allows null, which counts as if nothing was given."""
+    """Return a schema that also allows null. Null is the same as no value."""
     if "type" not in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
     if "oneOf" in schema:
@@ -156,8 +156,8 @@ def param(
 
     Args:
         doc: its meaning, in one line.
-        kind: what it accepts; taken from the annotation of a `bool` or a `Literal`.
-        name: its name in requests, if that is not a name in Python.
+        kind: the kind of its values; by default taken from an annotation of `bool` or `Literal`.
+        name: its name in requests, by default the name of the field.
         unit: the unit of its numbers.
         default: its value if none is given.
         neutral: the value that changes nothing.
@@ -170,14 +170,14 @@ def param(
 
 
 def _completed(cls: type, fields: "list[attrs.Attribute[Any]]") -> "list[attrs.Attribute[Any]]":
-    """Complete what `param` knows about each field by its name, default and annotation."""
+    """Complete the facts from `param` by the name, default and annotation of each field."""
     hidden = getattr(cls, "confidential", False)
     return [_complete(field, hidden) if _METADATA_KEY in field.metadata else field for field in fields]
 
 
 def _complete(field: "attrs.Attribute[Any]", confidential: bool) -> "attrs.Attribute[Any]":
     known = field.metadata[_METADATA_KEY]
-    if isinstance(known, Param):  # of a base class
+    if isinstance(known, Param):  # a field of a base class
         return field
     kind = known["kind"] or _kind_of(field.type)
     name = known["name"] or field.name
@@ -192,7 +192,7 @@ def _complete(field: "attrs.Attribute[Any]", confidential: bool) -> "attrs.Attri
 
 
 def _kind_of(annotation: Any) -> Kind:
-    """Return the kind of a parameter whose type says everything."""
+    """Return the kind of a parameter whose annotation determines it."""
     optional = get_origin(annotation) in (Union, UnionType)
     kind = next(item for item in get_args(annotation) if item is not type(None)) if optional else annotation
     if kind is bool:
@@ -219,7 +219,7 @@ def declared(cls: type[_T]) -> type[_T]:
 class Parameters:
     """Base of all classes with declared parameters: immutable, compared and hashed by value.
 
-    ``confidential`` is True if texts in its place may be or hold secrets.
+    ``confidential`` is True if texts given in its place may be or hold secrets.
     """
 
     __slots__ = ()
@@ -238,7 +238,7 @@ class Parameters:
 
     @classmethod
     def expected(cls, name: str) -> str:
-        """Return what a parameter must be, as a sentence."""
+        """Return the sentence that says what a parameter must be."""
         return cls._params[name].expected(cls.title)
 
     def __attrs_post_init__(self) -> None:
@@ -281,7 +281,9 @@ class Operation(Parameters):
 
     @property
     def is_neutral(self) -> bool:
-        """Return True if the operation changes nothing: all parameters with a neutral value have it."""
+        """Return True if the operation changes nothing, which means that all parameters that have a neutral
+        value are set to it.
+        """
         marked = [param for param in self._params.values() if param.neutral is not None]
         return bool(marked) and all(getattr(self, param.attribute) == param.neutral for param in marked)
 
@@ -299,7 +301,7 @@ def all_params(operation: type[Parameters]) -> Mapping[str, Param]:
 def collected(
     values: Mapping[str, Any], read: Callable[[str, Any], _T], problems: Iterable[Problem] = ()
 ) -> dict[str, _T]:
-    """Return what a function makes of each path and value.
+    """Return the results of a function for each path and value, by path.
 
     Raises:
         SpecError: with all problems of the values, each below its path, followed by those given.
@@ -317,7 +319,7 @@ def collected(
 
 
 def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems with a path put in front of theirs."""
+    """Return the problems with a path put before their own."""
     return [attrs.evolve(problem, path=_joined(path, problem.path)) for problem in problems]
 
 

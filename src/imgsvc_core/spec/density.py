@@ -61,7 +61,7 @@ def at_width(spec: Spec, width: int) -> Spec:
 
 
 def with_upscale(spec: Spec, *, upscale: bool) -> Spec:
-    """Say whether `resize` enlarges a smaller picture, if there is one. If not, `scale` does not either."""
+    """Set whether a present `resize` enlarges a smaller picture. If not, `scale` does not either."""
     if not upscale and spec.scale is not None and spec.scale.size > 1:
         spec = _without_factor(spec)
     if spec.resize is None:
@@ -109,6 +109,6 @@ def _scaled(part: Operation, density: float) -> dict[str, Any]:
 
 
 def _rounded(size: int, density: float) -> int:
-    """Return a size that is at least one pixel unless it was none."""
+    """Return a rounded size. A size above zero stays at least one pixel."""
     rounded = math.floor(size * density + 0.5)
     return max(rounded, 1) if size > 0 else rounded

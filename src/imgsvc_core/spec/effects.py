@@ -1,7 +1,7 @@
-"""Filters of thumbor and its kin, which only dialects ask for.
+"""Filters of thumbor and similar services, which only dialects ask for.
 
-They are applied in their order, to the picture as the filters before them left it, so that some of them also
-turn it, scale it, or put something around or over it.
+Each is applied to the result of the filter before it. Some of them also turn or scale the picture, or put
+something around or over it.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,9 @@ class Table:
 
 @attrs.frozen
 class Weights:
-    """The weights of a sum, such as of a convolution row by row. ``number`` may fix how many they are."""
+    """The weights of a sum, such as of a convolution row by row. ``number`` is the number of weights, if it
+    is fixed.
+    """
 
     number: int | None = None
 
@@ -88,7 +90,7 @@ class _Request:
     expectation = "request"
 
     def parse(self, value: object) -> Spec:
-        from imgsvc_core.spec.internal import restore  # which knows these filters
+        from imgsvc_core.spec.internal import restore  # `internal` imports these filters
 
         if isinstance(value, Spec):
             return value
@@ -116,9 +118,6 @@ class Tones(Filter):
 class Grayscale(Filter):
     """Show the luma of the picture (BT.601)."""
 
-    key: ClassVar[str] = "grayscale"
-    title: ClassVar[str] = "Grayscale"
-
 
 @declared
 class RootSaturation(Filter):
@@ -140,7 +139,7 @@ class Noise(Filter):
     """Add gray noise."""
 
     amount: int = param("Range of levels.", Integer(0, 1_000_000_000), neutral=0)
-    seed: int = param("What the noise grows from.", Integer(0, 1_000_000_000), default=0)
+    seed: int = param("Seed of the random numbers.", Integer(0, 1_000_000_000), default=0)
 
 
 @declared
@@ -178,7 +177,7 @@ class Rescale(Filter):
 
 @declared
 class Ground(Filter):
-    """Lay the picture on a ground; what lies beyond its edges is cut off."""
+    """Lay the picture on a ground, and cut off the parts beyond the edges of the ground."""
 
     width: int = param("Width of the ground.", PIXELS, unit="pixels")
     height: int = param("Height of the ground.", PIXELS, unit="pixels")
@@ -236,9 +235,10 @@ class Mark(Filter):
 
 @declared
 class NinePatch(Filter):
-    """Lay a frame over the picture, whose parts are stretched as black pixels on its edges say.
+    """Lay a frame over the picture. Black pixels on the edges of the frame tell how it is stretched.
 
-    Those at its top and left mark what is stretched, those at its bottom and right what the picture fills.
+    Pixels at its top and left mark the parts that are stretched. Pixels at its bottom and right mark the
+    part that the picture fills.
     """
 
     title: ClassVar[str] = "Nine-patch"
@@ -253,10 +253,7 @@ class NinePatch(Filter):
 
 @declared
 class WithoutAlpha(Filter):
-    """Leave transparency out, whatever color is under it."""
-
-    key: ClassVar[str] = "without_alpha"
-    title: ClassVar[str] = "Without alpha"
+    """Make all pixels opaque, and keep the colors of transparent ones."""
 
 
 EFFECTS: tuple[type[Filter], ...] = (

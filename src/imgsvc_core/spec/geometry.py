@@ -35,10 +35,10 @@ def _focus(start: str, side: str) -> Any:
     )
 
 
-def _least(long: str) -> Any:
+def _least(side: str) -> Any:
     return param(
-        f"The picture is enlarged until it is so {long}, even if upscale is false; what then exceeds the box "
-        "is cropped.",
+        f"Least {side} of the picture before it is cropped to the box. A smaller picture is enlarged to it, "
+        "even if upscale is false.",
         PIXELS,
         unit="pixels",
         default=None,
@@ -79,7 +79,7 @@ class Orient(Operation):
 
     @property
     def is_neutral(self) -> bool:
-        """Return True if nothing is unusual."""
+        """Return True if the picture is turned and converted as usual."""
         return not self.stored and self.cmyk is None
 
 
@@ -99,8 +99,8 @@ class Trim(Operation):
         "Color of the border; by default that of the top left corner.", HexColor(), default=None
     )
     symmetric: Literal["horizontal", "vertical", "both"] | None = param(
-        "Cut the same on opposite sides, which is the smaller of both: left and right, top and bottom, or "
-        "both pairs; by default each side loses its own border.",
+        "Sides that are cut equally, by the smaller border of the two: left and right, top and bottom, or "
+        "both pairs. By default each side loses its own border.",
         default=None,
     )
     libvips: bool = param(
@@ -222,8 +222,8 @@ class Resize(Operation):
 
     width: int | None = param("Width of the box.", PIXELS, unit="pixels", default=None)
     height: int | None = param("Height of the box.", PIXELS, unit="pixels", default=None)
-    min_width: int | None = _least("wide")
-    min_height: int | None = _least("high")
+    min_width: int | None = _least("width")
+    min_height: int | None = _least("height")
     mode: Literal["auto", "fit", "fill", "stretch"] = param(
         "auto keeps the aspect ratio and never exceeds the box; fit covers the box and crops the overflow; "
         "fill fits inside and pads; stretch ignores the aspect ratio.",

@@ -1,6 +1,6 @@
-"""Filters that only code asks for, such as dialects: JSON, flags, schemas and docs do not know them.
+"""Filters for code only, such as dialects. JSON, flags, schemas and docs do not know them.
 
-A request with them is written by `unparse` as any other, and read back by `restore` alone.
+`unparse` writes a request with them as any other, and only `restore` reads it back.
 """
 
 from collections.abc import Mapping
@@ -56,14 +56,18 @@ class LightnessSharpen(Filter):
 
 @declared
 class Mosaic(Filter):
-    """Show the picture in square cells from the top left corner; the last ones mirror what they lack."""
+    """Show the picture in square cells from the top left corner. Cells over the edge are filled by
+    mirroring.
+    """
 
     cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
 
 
 @declared
 class ColorMatrix(Filter):
-    """Replace each channel by a weighted sum of red, green and blue, and an offset, of which 1 is white."""
+    """Replace each channel by a weighted sum of red, green and blue, plus an offset; an offset of 1 is
+    white.
+    """
 
     red: tuple[float, ...] = param("Weights for red.", Weights(4))
     green: tuple[float, ...] = param("Weights for green.", Weights(4))

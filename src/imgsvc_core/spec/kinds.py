@@ -1,4 +1,4 @@
-"""Kinds of parameters: each knows what it accepts, how to say so, and its JSON Schema."""
+"""Kinds of parameters. Each checks values, describes them in words, and gives their JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imgsvc_core.spec.color import Color
 
 
 class Kind(Protocol):
-    """What a parameter accepts."""
+    """The values that a parameter accepts."""
 
     @property
     def expectation(self) -> str:
@@ -87,7 +87,7 @@ class Number(_Plain):
 
 @attrs.frozen
 class Several:
-    """An array of values of one kind, of so many if a count is given."""
+    """An array of values of one kind. ``count`` is their number, or None for any number."""
 
     count: int | None
     kind: Kind

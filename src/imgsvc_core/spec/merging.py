@@ -15,7 +15,8 @@ _FILTER_KEYS = frozenset(item.key for item in FILTERS)
 def merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
     """Merge parameters into the operation or filter of a request; the new values win.
 
-    Mistakes in the request stay for the parser. Only ``request`` itself is changed, not what it holds.
+    Mistakes in the request are left to the parser. Only ``request`` itself is changed, and not the values in
+    it.
     """
     if key not in _FILTER_KEYS:
         request[key] = _merged(request.get(key), part)

@@ -1,7 +1,7 @@
-"""The options that the command and URLs share: one for each parameter of a request, and shorthands.
+"""The options that the command and URLs share: an option for each parameter of a request, and shorthands.
 
 An option is named by operation and parameter, such as ``resize-width``; adjustments and parameters of the
-output need no prefix. Flags of the command have these names, and so have options in URLs.
+output need no prefix. Flags of the command and options in URLs have the same names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ParameterOption:
         return (name if key in _WITHOUT_PREFIX else f"{key}-{name}").replace("_", "-")
 
     def read(self, value: str | bool) -> Document:
-        """Return the parameter that a value stands for, by its operation. The parser checks the value."""
+        """Return a document with the parameter set to a value. The parser checks the value."""
         return {self.operation.key: {self.param.name: typed(self.param, value)}}
 
 
@@ -58,7 +58,9 @@ class Shorthand:
 
 
 def typed(param: Param, value: str | bool) -> Any:
-    """Return a value of a parameter with its type in JSON. Text of another type stays for the parser."""
+    """Return a value of a parameter with its type in JSON. A text that has no such type is left to the
+    parser.
+    """
     match param.kind:
         case Integer() | Number():
             return _number(value)
@@ -77,7 +79,7 @@ def request_of(
     Args:
         values: values by the names of options.
         base: a request as a JSON document.
-        prefix: what stands before the names of options in messages.
+        prefix: the text before the names of options in messages.
 
     Raises:
         SpecError: a shorthand cannot be read.
@@ -112,7 +114,7 @@ def options_of(request: Mapping[str, Any]) -> dict[str, str]:
     Operations without parameters have no options.
 
     Raises:
-        SpecError: the filters have an order of their own, which no options can say.
+        SpecError: the filters have an order of their own, which options cannot express.
 
     >>> options_of({"resize": {"width": 800}, "output": {"quality": 70}})
     {'resize': '800x', 'quality': '70'}
@@ -154,7 +156,7 @@ def digits(text: str) -> int | None:
 
 
 def _number(value: str | bool) -> Any:
-    """Return the number that a text spells as in JSON or nearly so; anything else stays as it is."""
+    """Return the number that a text spells, nearly as in JSON. Any other text stays as it is."""
     if not isinstance(value, str) or not value.isascii() or "_" in value:
         return value
     for read in (int, float):

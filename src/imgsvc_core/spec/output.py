@@ -1,4 +1,4 @@
-"""How the result is encoded."""
+"""The encoding of the result."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Literal

@@ -13,7 +13,7 @@ from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.request import Spec, parse, parse_partial
 
 PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-"""What names of presets look like."""
+"""The pattern of names of presets."""
 
 PRESET_NAME_EXPECTATION = "1 to 63 lower-case letters, digits, - and _, the first a letter or digit"
 
@@ -28,7 +28,7 @@ def with_presets(
 ) -> Document:
     """Return a request merged into the presets that it names: later presets win, and the request wins.
 
-    An array of filters says their order and replaces those before; an object of filters is merged.
+    An array of filters has an order and replaces earlier filters; an object of filters is merged.
 
     Args:
         names: names of presets.
@@ -98,7 +98,7 @@ def preset_names(value: object) -> tuple[str, ...]:
     """Return the names of presets in a request: one name, or an array of them.
 
     Raises:
-        SpecError: it is neither, or a name is given twice.
+        SpecError: the value is neither, or a name is given twice.
     """
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -44,7 +44,7 @@ Filters = Accepts[
 ]
 
 _FILTERS = {item.key: item for item in FILTERS}
-_OLD_NAME = "stylize"  # of the filters
+_OLD_NAME = "stylize"  # the old name of the filters
 _WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal bytes
 _MAX_CACHED = 4096
 

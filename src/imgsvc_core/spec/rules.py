@@ -22,7 +22,7 @@ class Rule(Protocol):
     def schema(self) -> dict[str, Any]:
         """Return the same condition in JSON Schema.
 
-        It has no ``anyOf`` or ``oneOf``, which programs that generate clients take for kinds of objects.
+        The schema has no ``anyOf`` or ``oneOf``: generators of clients take these for kinds of objects.
         """
 
 
@@ -44,7 +44,7 @@ class AtLeastOne:
 
 @attrs.frozen
 class _When:
-    """A rule that holds if another parameter, the choice, has one of some values."""
+    """A rule that applies if another parameter, the choice, has one of some values."""
 
     choice: str
     options: tuple[str | bool, ...]
@@ -168,7 +168,7 @@ class Together:
 
 
 def _missing(operation: type[Parameters], name: str, when: str) -> Problem:
-    """Return the problem of a parameter that must be given then."""
+    """Return the problem of a missing parameter."""
     return Problem(name, operation.expected(name), f"and is required {when}")
 
 

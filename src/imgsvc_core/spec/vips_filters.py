@@ -88,9 +88,6 @@ class Negate(Filter):
 class WithoutWhite(Filter):
     """Make white pixels transparent."""
 
-    key: ClassVar[str] = "without_white"
-    title: ClassVar[str] = "Without white"
-
 
 VIPS_FILTERS: tuple[type[Filter], ...] = (
     Median,

@@ -64,7 +64,7 @@ class Watermark(Operation):
         internal=True,
     )
     past_center: bool = param(
-        "Whether the center is that of a picture of one more pixel, rounded half to even.",
+        "Whether the center is computed for a picture of one more pixel, and rounded half to even.",
         default=False,
         internal=True,
     )

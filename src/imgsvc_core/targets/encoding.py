@@ -1,4 +1,4 @@
-"""A rendered image is encoded, in the format that suits it best."""
+"""Encode a rendered image in the format that suits it best."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _Refusal = BudgetUnreachable | OutputTooLarge
 def encode_best(
     image: pyvips.Image, usual: Sequence[SaveSettings], exact: Sequence[SaveSettings] = ()
 ) -> Encoded:
-    """Encode an image in several formats, and return the file that gives up the least of its quality to fit.
+    """Encode an image in several formats, and return the file that loses the least quality to fit.
 
-    Of several such files the smallest is taken. Photographs are encoded as usual, graphics exactly, and what
-    may be either in both ways. A format that cannot hold the image is no failure as long as another one can.
+    Of several such files the smallest is taken. Photographs are encoded with loss, graphics without, and
+    pictures that may be either in both ways. A format that cannot hold the image is no failure if another
+    one can.
     """
     with translate_errors("source"):
         image = in_memory(image)
@@ -41,7 +42,7 @@ def encode_best(
 def _fitting(
     image: pyvips.Image, candidates: Sequence[SaveSettings], refusals: list[_Refusal]
 ) -> list[tuple[int, int, Encoded]]:
-    """Return what can be encoded, with what it gives up and its size; refusals are added to the others."""
+    """Return the encoded files, each with its loss of quality and its size. Add refusals to the others."""
     fitting: list[tuple[int, int, Encoded]] = []
     for settings in dict.fromkeys(candidates):
         try:
@@ -54,6 +55,6 @@ def _fitting(
 
 
 def _given_up(settings: SaveSettings, encoded: Encoded) -> int:
-    """Return by how much the quality is lower than the one that is asked for."""
+    """Return the difference between the requested quality and the quality of the file."""
     asked = FORMATS[settings.format].quality if settings.quality is None else settings.quality
     return 0 if asked is None or encoded.quality is None else asked - encoded.quality

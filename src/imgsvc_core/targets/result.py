@@ -1,4 +1,4 @@
-"""What processing returns."""
+"""The result of processing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _SHOWN_BY_NOTEBOOKS = {"jpg": "image/jpeg", "png": "image/png", "apng": "image/p
 class Timing:
     """Milliseconds that each part of the work took.
 
-    Pixels flow through decoder, steps and encoder together; what cannot be told apart counts as ``encode``.
+    Pixels flow through decoder, steps and encoder together. Time that belongs to no single part counts as
+    ``encode``.
     """
 
     decode: float
@@ -54,7 +55,7 @@ class Result(Generic[Data]):
     """A processed image: facts of the source and the result, and the bytes.
 
     ``data`` holds the encoded image, or `None` if it was written to a target. ``notes`` are sentences about
-    what the result lacks of the source because of its format: frames, transparency or colors.
+    the frames, transparency or colors of the source that the format of the result cannot hold.
     """
 
     input: ImageInfo
@@ -67,7 +68,7 @@ class Result(Generic[Data]):
 
     @cached_property
     def output(self) -> ImageInfo:
-        """Return the facts of the result; of one in memory, the header is read at the first call."""
+        """Return the facts of the result. The first call reads the header of a result in memory."""
         return self._output if isinstance(self._output, ImageInfo) else self._output()
 
     def save(self: Result[bytes], target: Target) -> None:
@@ -104,7 +105,8 @@ class Result(Generic[Data]):
         opened = Opened(info, probe(ByteSource(_in_memory(self))), None)
         image = opened.load(LoadSettings(all_frames=True))
         bands = (image.bands,) if image.bands > 1 else ()
-        pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)  # also one pixel
+        # `numpy` gives a single pixel without axes.
+        pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)
         return pixels.reshape(-1, info.height, *pixels.shape[1:]) if info.animated else pixels
 
     def to_pil(self: Result[bytes]) -> PIL.Image.Image:
@@ -124,7 +126,7 @@ class Result(Generic[Data]):
         return PIL.Image.fromarray(pixels)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Return what notebooks show: the image, as PNG if browsers do not show its format."""
+        """Return the image for notebooks, as PNG if browsers do not show its format."""
         shown = {"text/plain": repr(self)}
         if self.data is None:
             return shown

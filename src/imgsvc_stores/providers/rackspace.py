@@ -68,9 +68,8 @@ class RackspaceSession:
         path = f"{spec.container}/{name}"
 
         async def write() -> str:
-            url = await self.filesystem._url(
-                path, secure=spec.secure
-            )  # first, because an object without a URL must not be written
+            # An object without a URL must not be written, so the URL is asked for first.
+            url = await self.filesystem._url(path, secure=spec.secure)
             await self.filesystem._pipe_file(path, data, content_type=content_type)
             return url
 

@@ -39,11 +39,7 @@ async def json_object(response: aiohttp.ClientResponse) -> dict[str, Any]:
     """Return the JSON object of a response, or an empty object for any other body."""
     try:
         found = await response.json(content_type=None)
-    except (
-        LookupError,
-        RecursionError,
-        ValueError,
-    ):  # not JSON, too deep, or in an unknown encoding
+    except (LookupError, RecursionError, ValueError):  # not JSON, too deep, or an unknown encoding
         return {}
     return found if isinstance(found, dict) else {}
 

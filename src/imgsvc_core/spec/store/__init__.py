@@ -1,1 +1,1 @@
-"""What the ``store`` of a request may say."""
+"""The ``store`` of a request."""

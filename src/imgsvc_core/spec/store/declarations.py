@@ -1,4 +1,4 @@
-"""What a ``store`` of a request may say: one class for each provider."""
+"""The ``store`` of a request: one class for each provider."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
@@ -15,14 +15,14 @@ _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
 _FULL_HEADERS = (*_COMMON_HEADERS, "Content-Language", "Content-Disposition")
 _RESERVED = ("x-s3", "op-s3", "ol-s3", "table-s3")
 _BUCKET = Matching(
-    # What ends like this leads to other services than those of buckets.
+    # Names with such an ending lead to services other than buckets.
     rf"(?!.*--(?:{'|'.join(_RESERVED)})$)[A-Za-z0-9][A-Za-z0-9._-]{{1,253}}[A-Za-z0-9]",
     "name of 3 to 255 letters, digits, dots, hyphens and underscores, with a letter or digit at both ends "
     f"and without {', '.join(f'--{ending}' for ending in _RESERVED)} at its end",
 )
 _REGION = Matching(
-    # Regions with this ending are addresses inside of a provider's network. With what providers put before
-    # it, a region is one label of a host's name, which has at most 63 characters.
+    # Regions with this ending are addresses inside of a provider's network. Providers put a text before the
+    # region; both together are one label of a host name, which has at most 63 characters.
     r"(?!(.*-)?internal$)(?=.{1,40}$)[a-z][a-z0-9]{1,11}(-[a-z0-9]{1,12}){0,5}",
     "name of a region of at most 40 lowercase letters, digits and single hyphens, not ending in internal",
 )
@@ -49,7 +49,7 @@ def _headers(*allowed: str) -> Any:
 
 @attrs.frozen
 class OneKind(NotTogether):
-    """Two kinds of credentials, of which one is to be given whole."""
+    """Two kinds of credentials. One of them must be given completely."""
 
     def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         found = [
@@ -68,13 +68,13 @@ class OneKind(NotTogether):
 
 @declared
 class StoreSpec(Operation):
-    """Where a result is to be stored, with which credentials and how.
+    """The destination of a result in a store, with credentials and settings.
 
-    ``session`` names the parameters that a connection depends on; the others are an object's.
-    ``credentials`` names those that a command may take from its environment.
-    ``part_bytes`` is the size of the parts in which an object of more than two parts is sent.
+    ``session`` names the parameters of the connection; the others belong to the object. ``credentials``
+    names the parameters that a command may take from its environment. ``part_bytes`` is the size of the
+    parts in which an object of more than two parts is sent.
 
-    A parameter ``key`` hides the name of the operation, which type checkers are told to let pass.
+    A parameter ``key`` hides the name of the operation, so type checkers are told to ignore it.
     """
 
     key: ClassVar[str] = "store"

@@ -46,7 +46,7 @@ class _Masked:
 
 
 def displayable(value: str) -> object:
-    """Return a string as messages may show it: masked if it looks like a keyfile or is not valid Unicode."""
+    """Return a string for a message. It is masked if it looks like a keyfile or is not valid Unicode."""
     try:
         value.encode()
     except ValueError:
