@@ -30,13 +30,15 @@ from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
 from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_watermark
-from imgsvc_core.plan import NOTHING_SEEN, Plan, Seen, compile_plan, wants_faces
+from imgsvc_core.plan import Plan, Seen, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.variants import decodings
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Spec, Trim, parse
 from imgsvc_core.spec.effects import NinePatch
 from imgsvc_core.targets.encoding import encode_best
 from imgsvc_core.targets.result import Result, Timing
@@ -239,7 +241,7 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
     )
     if job.threads is not None:
         opened = attrs.evolve(opened, threads=job.threads)
-    seen = _look(job, opened, [one.spec for one in wanted])
+    seen = _look(job, opened, wanted)
     plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
         made = _make_at_once(job, opened, plans)
@@ -264,18 +266,22 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
     return made
 
 
-def _look(job: _Job, opened: Opened, specs: Sequence[Spec]) -> Seen:
+def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
     """Look up in pixels what the sizes of results depend on."""
-    faces = find_faces(opened, job.limits, job.deadline) if any(map(wants_faces, specs)) else None
-    trims = {spec.trim for spec in specs if spec.trim is not None and spec.trim.box is None}
-    frames = {item.id for spec in specs for item in spec.filter if isinstance(item, NinePatch)}
-    if faces is None and not trims and not frames:
-        return NOTHING_SEEN
-    return Seen(
-        faces=faces,
-        borders={trim: find_border(opened, trim, job.limits, job.deadline) for trim in trims},
-        frames={id: job.watermarks.sides(id) for id in frames},
-    )
+    faces: tuple[Face, ...] | None = None
+    borders: dict[Trim, Box] = {}
+    frames: dict[str, Sides] = {}
+    for one in wanted:
+        trim = one.spec.trim
+        if faces is None and wants_faces(one.spec):
+            faces = find_faces(opened, job.limits, job.deadline)
+        if trim is not None and trim.box is None and trim not in borders:
+            borders[trim] = find_border(opened, trim, job.limits, job.deadline)
+        for item in one.spec.filter:
+            if isinstance(item, NinePatch) and item.id not in frames:
+                with _naming(one):
+                    frames[item.id] = job.watermarks.sides(item.id)
+    return Seen(faces=faces, borders=borders, frames=frames)
 
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:

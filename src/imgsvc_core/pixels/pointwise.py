@@ -36,9 +36,13 @@ def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
             f"Color operations need 8 or 16 bits per channel, got {image.format}; convert the picture first."
         )
     color, alpha = split_alpha(image)
-    for block in blocks[:-1]:
-        color = _apply(color, block, "ushort")
-    color = _apply(color, blocks[-1], image.format)
+    for block in blocks:
+        format = image.format if block is blocks[-1] else "ushort"
+        if isinstance(block, MatrixBlock):
+            color = _apply_matrix(color, block, format)
+        else:
+            assert isinstance(block, LutBlock | ToneBlock)
+            color = _apply_table(color, block, format)
     return _with_interpretation(join_alpha(color, alpha), colors=color.bands)
 
 
@@ -55,13 +59,6 @@ def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
 def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
     """Multiply alpha by what is asked for."""
     return set_opacity(image, opacity.value)
-
-
-def _apply(color: pyvips.Image, block: Block, format: str) -> pyvips.Image:
-    if isinstance(block, MatrixBlock):
-        return _apply_matrix(color, block, format)
-    assert isinstance(block, LutBlock | ToneBlock)
-    return _apply_table(color, block, format)
 
 
 def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) -> pyvips.Image:

@@ -11,6 +11,7 @@ import attrs
 from imgsvc_core.errors import OutputTooLarge
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.table import Format
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
@@ -70,43 +71,29 @@ def compile_plan(
         MemoryLimitExceeded: the plan could need more memory than the limits allow.
         UnsupportedOperation: a crop lies outside of the picture.
     """
-    request = _simplified(spec)
+    request, limits = _simplified(spec), limits or Limits()
     if request.orient and request.orient.stored:
         info = attrs.evolve(info, orientation=1)
     output = request.output or _USUAL_OUTPUT
-    built, faces = build_steps(request, info, seen)
-    alpha = info.alpha
-    for planned in built:
-        alpha = planned.traits.brings_alpha or (alpha and not planned.traits.removes_alpha)
-    keeps_alpha = alpha and not output.flatten
-    formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=keeps_alpha)
-    frames = min(info.frames, output.frames or info.frames) if all(row.animation for row in formats) else 1
-    frame = min(output.frame, info.frames - 1)
-    frames = 1 if frame else frames
-    steps = _in_fast_order(built, info, cmyk=request.orient.cmyk if request.orient else None)
+    draft = build_steps(request, info, seen)
+    kept_alpha = draft.alpha and not output.flatten
+    formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=kept_alpha)
+    frames, frame = _frames(output, info, formats)
+    steps = _in_fast_order(draft.planned, info, cmyk=request.orient.cmyk if request.orient else None)
     opaque = tuple(row.title for row in formats if not row.alpha)
-    if alpha and (opaque or output.flatten):
-        size = steps[-1].after if steps else Size(info.width, info.height)
-        steps.append(PlannedStep("output", Flatten(output.background, opaque), size, size))
-    all_frames = frames > 1 or frame > 0
-    scale = load_scale(info, steps, all_frames=all_frames)
-    check_rendered(info, *loaded_size(info, min(scale, 1.0)), limits or Limits())
-    _check_sizes(steps, info, frames, limits or Limits())
-    load = LoadSettings(
-        scale=scale,
-        all_frames=all_frames,
-        sequential=_streams(steps),
-        metadata=output.metadata != "strip",
-    )
-    size = steps[-1].after if steps else Size(info.width, info.height)
+    if draft.alpha and (opaque or output.flatten):
+        steps.append(PlannedStep("output", Flatten(output.background, opaque), draft.size, draft.size))
+    load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0)
+    check_rendered(info, *loaded_size(info, min(load.scale, 1.0)), limits)
+    _check_sizes(steps, info, frames, limits)
     photograph = is_photograph(info, steps)
-    exact = exact_formats(output, info, size, photograph=photograph, accept=accept, alpha=keeps_alpha)
+    exact = exact_formats(output, info, draft.size, photograph=photograph, accept=accept, alpha=kept_alpha)
     save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
     save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
     memory = memory_bound(info, load, steps, save + save_exactly, frames)
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
-    check_memory(memory, limits or Limits())
+    check_memory(memory, limits)
     return Plan(
         info=info,
         load=load,
@@ -116,7 +103,7 @@ def compile_plan(
         why_saved=why,
         frames=frames,
         frame=frame,
-        faces=None if seen.faces is None else faces,
+        faces=None if seen.faces is None else draft.faces,
         memory=memory,
     )
 
@@ -125,6 +112,22 @@ def compile_plan(
 def _simplified(spec: Spec) -> Spec:
     """Return the request without what changes nothing; one request is often that of very many pictures."""
     return spec.simplified()
+
+
+def _frames(output: Output, info: ImageInfo, formats: Sequence[type[Format]]) -> tuple[int, int]:
+    """Return how many frames are kept, and the number of the only one."""
+    frame = min(output.frame, info.frames - 1)
+    if frame or not all(row.animation for row in formats):
+        return 1, frame
+    return min(info.frames, output.frames or info.frames), 0
+
+
+def _loading(
+    info: ImageInfo, steps: Sequence[PlannedStep], output: Output, *, all_frames: bool
+) -> LoadSettings:
+    """Return how the source is decoded."""
+    scale, metadata = load_scale(info, steps, all_frames=all_frames), output.metadata != "strip"
+    return LoadSettings(scale=scale, all_frames=all_frames, sequential=_streams(steps), metadata=metadata)
 
 
 def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | None) -> list[PlannedStep]:

@@ -33,7 +33,7 @@ from imgsvc_core.spec.geometry import EDGES
 
 @attrs.define
 class Draft:
-    """The picture after the steps that are ``planned`` so far: its size, if it is gray, the faces in it.
+    """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
     ``looked_at`` says that all of its pixels have been read for a trim.
     """
@@ -42,6 +42,7 @@ class Draft:
     seen: Seen
     size: Size
     gray: bool
+    alpha: bool
     looked_at: bool
     phase: str = ""
     faces: tuple[Face, ...] = ()
@@ -52,7 +53,7 @@ class Draft:
     def begun(cls, spec: Spec, info: ImageInfo, seen: Seen) -> Draft:
         """Return the draft of a plan without steps."""
         size, gray = Size(info.width, info.height), info.colorspace == "gray"
-        return cls(info, seen, size, gray, looked_at=spec.trim is not None)
+        return cls(info, seen, size, gray, info.alpha, looked_at=spec.trim is not None)
 
     def add(self, step: Step) -> None:
         """Add a step, joined with the last one if one step can do both."""
@@ -64,7 +65,9 @@ class Draft:
         if self.planned and (both := self.planned[-1].step.joined(step)):
             step, before = both, self.planned.pop().before
         planned = PlannedStep(self.phase, step, before, after)
-        self.gray = self.gray and not planned.traits.brings_color
+        traits = planned.traits
+        self.gray = self.gray and not traits.brings_color
+        self.alpha = traits.brings_alpha or (self.alpha and not traits.removes_alpha)
         self.planned.append(planned)
 
     def recolor(self, *operations: ColorStep, enhance: bool = False) -> None:

@@ -17,7 +17,6 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import draft as moves
 from imgsvc_core.plan.color.steps import adjustment, filtering
 from imgsvc_core.plan.draft import Draft
-from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen, Sides
 from imgsvc_core.plan.steps import (
@@ -25,7 +24,6 @@ from imgsvc_core.plan.steps import (
     CropBox,
     Extend,
     Flatten,
-    PlannedStep,
     Recolor,
     Resample,
     RotateFreely,
@@ -148,30 +146,28 @@ class Stage(Generic[A]):
     Args:
         name: the phase, as in the contract.
         when: returns what the request asks of the phase, or None.
-        size: works out the steps with all sizes.
+        size: works out the steps with all sizes. Without it the compiler does, which knows the format.
         steps: the classes of the steps that it may lead to, or how its work is done.
     """
 
     name: str
     when: Callable[[Spec], A | None]
-    size: Callable[[Draft, A], None]
+    size: Callable[[Draft, A], None] | None
     steps: tuple[type[Step], ...] | Work[A]
 
 
-def build_steps(
-    spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN
-) -> tuple[list[PlannedStep], tuple[Face, ...]]:
-    """Return the steps of a request in the order of `PIPELINE`, and the faces after them.
+def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft:
+    """Return the picture after the steps of a request, in the order of `PIPELINE`.
 
     Faces are followed up to the first smart crop, whose place depends on pixels.
     """
     draft = Draft.begun(spec, info, seen)
     for stage in PIPELINE:
-        asked = stage.when(spec)
-        if asked:
+        if stage.size is not None and (asked := stage.when(spec)):
             draft.phase = stage.name
             stage.size(draft, asked)
-    return [planned for planned in draft.planned if not planned.step.idle], draft.faces
+    draft.planned = [planned for planned in draft.planned if not planned.step.idle]
+    return draft
 
 
 def apply(draft: Draft, asked: Any) -> None:
@@ -205,16 +201,13 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
             apply(draft, item)
 
 
-def _watermark(spec: Spec) -> effects.Mark | None:
-    return None if spec.watermark is None else effects.Mark(watermark=spec.watermark)
+def _lay(draft: Draft, watermark: Watermark) -> None:
+    apply(draft, effects.Mark(watermark=watermark))
 
 
-def _opacity(spec: Spec) -> Opacity | None:
-    return Opacity(spec.adjust.opacity) if spec.adjust and spec.adjust.opacity != 1 else None
-
-
-def _never(draft: Draft, asked: object) -> None:
-    """Leave it to the compiler, which adds what the output format needs."""
+def _fade(draft: Draft, adjust: Adjust) -> None:
+    if adjust.opacity != 1:
+        apply(draft, Opacity(adjust.opacity))
 
 
 def _around(size: Size, sides: Sides) -> Box:
@@ -401,21 +394,21 @@ PIPELINE: tuple[Stage[Any], ...] = (
     ),
     Stage(
         "watermark",
-        _watermark,
-        apply,
+        attrgetter("watermark"),
+        _lay,
         _MARK,
     ),
     Stage(
         "opacity",
-        _opacity,
-        apply,
+        attrgetter("adjust"),
+        _fade,
         Work[Opacity](
             pixels="pointwise:multiply_alpha",
             reason=lambda opacity: f"opacity {opacity.value:g}",
             traits=Traits(brings_alpha=True),
         ),
     ),
-    Stage("output", attrgetter("output"), _never, (Flatten,)),
+    Stage("output", attrgetter("output"), None, (Flatten,)),
 )
 """What is done to a picture, in this order."""
 
