@@ -262,7 +262,7 @@ class ForkedWorkers:
             self.ends["replaced"] += 1
             worker.kill()
         else:
-            self._idle.append(worker)
+            self._idle.insert(0, worker)  # to be the next that works: caches still hold its memory
 
     def _note_death(self, worker: _Worker) -> None:
         """Replace a worker that died while it waited for a task."""

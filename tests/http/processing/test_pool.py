@@ -112,6 +112,11 @@ async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -
     assert pool.ends["replaced"] == 2
 
 
+async def test_the_worker_that_worked_last_is_used_again_first() -> None:
+    async with open_pool(workers=3, spare=1) as pool:
+        assert len({await pid_of(pool) for _ in range(8)}) == 1
+
+
 async def test_errors_of_the_library_arrive_as_they_are() -> None:
     async with open_pool() as pool:
         with pytest.raises(CorruptImage, match=r"^The image is damaged\.$"):
