@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO, TypedDict, Unpack, overload
 
 import attrs
@@ -17,9 +17,7 @@ from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
 from imgsvc_core.formats.boundary import translate_errors
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
@@ -226,7 +224,7 @@ def _hand_over(encoded: Encoded, one: _Wanted) -> None:
     if one.file is not None:
         write_all(one.file, encoded.data)
         return
-    with open_target(one.target, FORMATS[encoded.format].media_type) as file:
+    with open_target(one.target, FORMATS[encoded.info.format].media_type) as file:
         write_all(file, encoded.data)
 
 
@@ -300,7 +298,7 @@ def _make(job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image, told: ImageI
     if len(plan.save) > 1 or plan.save_exactly:
         encoded = encode_best(image, plan.save, plan.save_exactly)
     else:
-        encoded = save(image, plan.save[0], one.file)
+        encoded = save(image, plan.save[0], one.file, digest=job.digest)
     timing = Timing.between(started, loaded, rendered_at, time.perf_counter())
     return _Made(told, plan, plan.faces_in_result(rendered.regions), encoded, timing)
 
@@ -320,31 +318,20 @@ def _make_at_once(job: _Job, opened: Opened, plans: Mapping[_Wanted, Plan]) -> d
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
-    data = made.encoded.data
-    name = "" if one.target is None else name_of(one.target)
-    describe = partial(_describe, quality=made.encoded.quality, name=name, digest=job.digest)
-    output: ImageInfo | Callable[[], ImageInfo]
-    if data is None:
-        assert is_file(one.target)
-        output = describe(Path(one.target))
-    else:
-        output = partial(describe, data) if one.target is None else describe(data)
+    output, data = made.encoded.info, made.encoded.data
+    if one.target is not None:
+        output = attrs.evolve(output, name=name_of(one.target))
+    if job.digest and data is not None:
+        output = attrs.evolve(output, sha256=hashlib.sha256(data).hexdigest())
     return Result(
         input=made.info,
         output=output,
         data=data if one.target is None else None,
         faces=made.faces,
         timing=made.timing,
-        notes=(*made.plan.losses(made.encoded.format), *made.encoded.notes),
+        notes=(*made.plan.losses(output.format), *made.encoded.notes),
         plan=made.plan,
     )
-
-
-def _describe(encoded: bytes | Path, *, quality: int | None, name: str, digest: bool) -> ImageInfo:
-    """Return the facts of a result from its header, which knows best what was written."""
-    source = ByteSource(encoded)
-    sha256 = source.sha256() if digest else None
-    return attrs.evolve(probe(source).info, quality=quality, name=name, sha256=sha256)
 
 
 def _naming(one: _Wanted) -> contextlib.AbstractContextManager[None]:

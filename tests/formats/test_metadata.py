@@ -286,7 +286,7 @@ def test_damaged_metadata_never_stops_a_picture(place: int, value: int) -> None:
         broken[place % len(blob)] = value
         image.set_type(pyvips.GValue.blob_type, name, bytes(broken))
     for policy in ("copyright", "keep"):
-        assert save(image, SaveSettings(format="jpg", metadata=policy)).size > 0
+        assert save(image, SaveSettings(format="jpg", metadata=policy)).info.bytes > 0
 
 
 @pytest.mark.parametrize("big", [False, True])

@@ -414,7 +414,7 @@ def test_bytes_go_to_a_target(format: str) -> None:
     target = io.BytesIO()
     result = save(vips(photo()), SaveSettings(format=format), target)
     assert result.data is None
-    assert result.size == len(target.getvalue())
+    assert result.info.bytes == len(target.getvalue())
     assert target.getvalue() == write(vips(photo()), format)
 
 

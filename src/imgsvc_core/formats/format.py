@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import attrs
 
@@ -80,6 +80,24 @@ class Effort:
 
     scale: tuple[int | str, ...]
     default: int
+
+
+class SavedFacts(TypedDict, total=False):
+    """What an encoder knows of its file beyond the picture: `ImageInfo` says what each fact means."""
+
+    width: int
+    height: int
+    colorspace: str
+    interlaced: bool
+    subsample: str | None
+    depth: int
+    alpha: bool
+    frames: int
+    delays: tuple[int, ...]
+    plays: int | None
+    profile: bool
+    levels: tuple[tuple[int, int], ...]
+    channels: int
 
 
 DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)
@@ -187,6 +205,6 @@ class Format(abc.ABC):
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
-        """Encode a picture that `saving.save` has prepared."""
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+        """Encode a picture that `saving.save` has prepared. Return what the encoder knows of its file."""
         raise UnsupportedFormat(f"Images of the format '{cls.name}' cannot be written.")

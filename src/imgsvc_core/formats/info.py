@@ -30,7 +30,7 @@ class ImageInfo:
     )
     decoded_pixels: int | None = attrs.field(
         default=None,
-        metadata={"doc": "Pixels that a decoder computes, if they are more than it shows."},
+        metadata={"doc": "Pixels that a decoder computes for a source, if they are more than it shows."},
     )
     channels: int | None = attrs.field(
         default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}

@@ -5,6 +5,7 @@ libvips writes the numbers of the colors as a gray picture, whose lines are stor
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ import attrs
 import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import keep_profile
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import make_chunk
@@ -49,12 +51,24 @@ class Indexed:
         """Bits per pixel."""
         return next(bits for bits in (1, 2, 4, 8) if len(self.colors) <= 1 << bits)
 
+    @functools.cached_property
+    def are_levels(self) -> bool:
+        """True if the numbers of the colors are grays of so many bits."""
+        if self.bands != 1 or (bits := self.bits) == 8:
+            return False
+        levels = [level * 255 // ((1 << bits) - 1) for level in range(len(self.colors))]
+        return bool(self.colors[:, 0].tolist() == levels)
+
+    def facts(self) -> SavedFacts:
+        """Return the facts of a PNG that holds the numbers."""
+        if self.are_levels:
+            return {"colorspace": "gray", "depth": self.bits}
+        return {"colorspace": "palette", "depth": 8}
+
     def head(self, header: bytes, others: Iterable[bytes] = ()) -> list[bytes]:
         """Return the chunks before the pixels: ``header`` is that of the numbers, others belong between."""
-        if self.bands == 1 and (bits := self.bits) < 8:
-            levels = [level * 255 // ((1 << bits) - 1) for level in range(len(self.colors))]
-            if self.colors[:, 0].tolist() == levels:
-                return [make_chunk(b"IHDR", header), *others]
+        if self.are_levels:
+            return [make_chunk(b"IHDR", header), *others]
         has_alpha, opacity = self.bands in (2, 4), self.colors[:, 3]
         not_opaque = opacity[: max(1, int((opacity < 255).sum()))]  # by this chunk readers tell alpha
         return [

@@ -1,4 +1,4 @@
-"""Encoding: one writer for each format."""
+"""Encoding: what holds for the files of all formats."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from typing import BinaryIO
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoding
 from imgsvc_core.formats.budget import best_fitting, unreachable
+from imgsvc_core.formats.format import Format, SavedFacts
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import apply_policy
 from imgsvc_core.formats.prepare import check, to_depth
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
-from imgsvc_core.formats.table import Format, by_name
+from imgsvc_core.formats.table import by_name
 
 
 @attrs.frozen
 class Encoded:
-    """What `save` made: the format, the bytes unless they went to a target, their number, and the quality.
+    """A file that `save` made: its facts, and its bytes unless they went to a target.
 
     ``notes`` are sentences about what the format could not keep.
     """
 
-    format: str
+    info: ImageInfo
     data: bytes | None
-    size: int
-    quality: int | None
     notes: tuple[str, ...] = ()
 
 
-def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None) -> Encoded:
+def save(
+    image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None, *, digest: bool = False
+) -> Encoded:
     """Encode a gray or sRGB picture, upright, with straight alpha, into a binary file or into memory.
 
     Samples are rounded to the depth that the format keeps. Metadata follows ``settings.metadata``; a color
-    profile always stays. With ``max_bytes`` the quality is lowered until the result fits.
+    profile always stays. With ``max_bytes`` the quality is lowered until the result fits. With ``digest`` the
+    facts of a file that goes to a target have ``sha256``.
 
     Raises `UnsupportedOperation` for alpha, frames, color spaces or ``lossless`` in formats without them,
     `OutputTooLarge` beyond the longest side of the format, `BudgetUnreachable`, `MissingDependency`,
@@ -53,27 +57,43 @@ def save(image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = 
         quality = row.quality
     if (settings.format, settings.quality) != (row.name, quality):
         settings = attrs.evolve(settings, format=row.name, quality=quality)
-    sink = Sink(target)
+    sink = Sink(target, digest=digest and target is not None)
     with encoding(row.name, image):
         if settings.max_bytes is None:
-            row.save(prepared, settings, sink)
+            facts = row.save(prepared, settings, sink)
         else:
-            quality = _write_within(settings.max_bytes, prepared.copy_memory(), row, settings, sink)
-    data = sink.data if target is None else None
-    return Encoded(row.name, data, sink.size, None if settings.lossless else quality, tuple(sink.notes))
+            held = prepared.copy_memory()
+            facts, quality = _write_within(settings.max_bytes, held, row, settings, sink)
+    width, height = size_of(prepared)
+    page = prepared.get_page_height()
+    usual: SavedFacts = {
+        "width": width, "height": page, "colorspace": "gray" if prepared.bands < 3 else "srgb",
+        "depth": 16 if samples_of(prepared) == "ushort" else 8, "alpha": bool(prepared.hasalpha()),
+        "frames": height // page, "profile": "profile" in row.metadata and has(prepared, PROFILE),
+    }  # fmt: skip
+    usual |= facts
+    info = ImageInfo(
+        format=row.name,
+        bytes=sink.size,
+        sha256=sink.sha256,
+        quality=None if settings.lossless else quality,
+        **usual,
+    )
+    return Encoded(info, sink.data if target is None else None, tuple(sink.notes))
 
 
 def _write_within(
     max_bytes: int, image: pyvips.Image, row: type[Format], settings: SaveSettings, sink: Sink
-) -> int | None:
+) -> tuple[SavedFacts, int | None]:
     """Write the picture in the highest quality that fits into ``max_bytes``, and return that quality.
 
     A ladder of qualities ends with one that is taken in any case.
     """
+    facts: dict[int | None, SavedFacts] = {}
 
     def encode(quality: int | None) -> bytes:
         memory = Sink()
-        row.save(image, attrs.evolve(settings, quality=quality), memory)
+        facts[quality] = row.save(image, attrs.evolve(settings, quality=quality), memory)
         sink.notes = memory.notes
         return memory.data
 
@@ -90,4 +110,4 @@ def _write_within(
     else:
         data, quality = best_fitting(encode, quality, max_bytes)
     sink.write(data)
-    return quality
+    return facts[quality], quality

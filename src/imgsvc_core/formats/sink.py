@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 from typing import BinaryIO
 
 import pyvips
 
 from imgsvc_core.errors import TargetError, os_reason
+
+_HEAD = 64
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:
@@ -27,18 +30,25 @@ def write_all(file: BinaryIO, data: bytes) -> None:
 
 
 class Sink:
-    """Takes encoded bytes and counts them.
+    """Takes encoded bytes and counts them. ``head`` are the first ones, where encoders say what they made.
 
     libvips streams into a file as it encodes, so that a large result is never in memory as a whole.
     """
 
-    def __init__(self, target: BinaryIO | None = None) -> None:
+    def __init__(self, target: BinaryIO | None = None, *, digest: bool = False) -> None:
         self._target = target
         self._failure: OSError | None = None
         self._inserted = 0, b""
         self.data = b""
+        self.head = b""
         self.size = 0
         self.notes: list[str] = []
+        self._digest = hashlib.sha256() if digest else None
+
+    @property
+    def sha256(self) -> str | None:
+        """The SHA-256 digest of the bytes so far, if it was asked for."""
+        return self._digest.hexdigest() if self._digest else None
 
     def note(self, sentence: str) -> None:
         """Take a sentence about what the format cannot keep of the picture."""
@@ -50,8 +60,7 @@ class Sink:
 
     def write(self, data: bytes) -> None:
         """Take bytes from an encoder. Without a file, all bytes come at once."""
-        data = self._with_inserted(data)
-        self.size += len(data)
+        data = self._counted(data)
         if self._target is None:
             self.data = self.data + data if self.data else data
             return
@@ -77,7 +86,7 @@ class Sink:
 
     def _take(self, chunk: bytes) -> int:
         assert self._target is not None
-        data = self._with_inserted(chunk)
+        data = self._counted(chunk)
         try:
             write_all(self._target, data)
         except OSError as error:
@@ -86,8 +95,17 @@ class Sink:
         except ValueError as error:  # closed by a caller who gave up waiting
             self._failure = OSError(str(error))
             return -1
-        self.size += len(data)
         return len(chunk)
+
+    def _counted(self, data: bytes) -> bytes:
+        """Return bytes with those that were to be inserted, after they are counted."""
+        data = self._with_inserted(data)
+        if self.size < _HEAD:
+            self.head += data[: _HEAD - self.size]
+        self.size += len(data)
+        if self._digest is not None:
+            self._digest.update(data)
+        return data
 
     def _with_inserted(self, data: bytes) -> bytes:
         place, inserted = self._inserted

@@ -12,7 +12,8 @@ import attrs
 
 from imgsvc_core._runtime.libvips import check_not_forked
 from imgsvc_core._runtime.vipsimage import limit_threads
-from imgsvc_core.formats.format import Format
+from imgsvc_core.formats.format import Format, SavedFacts
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png import small_writing as png_writer
@@ -67,8 +68,8 @@ def _png(source: Format, plan: Plan, threads: int | None) -> Encoded | None:
     level = codec_effort("png", plan.save[0].effort)
     assert isinstance(level, int)
     pixels = _pixels(found.pixels, steps, alpha=info.alpha)
-    data = png_writer.encode(pixels, found.resolution, level)
-    return Encoded("png", data, len(data), None)
+    data, facts = png_writer.encode(pixels, found.resolution, level)
+    return _encoded("png", data, pixels, facts)
 
 
 def _jpeg(source: Format, plan: Plan, threads: int | None) -> Encoded | None:
@@ -95,7 +96,14 @@ def _webp_of_jpeg(source: Format, plan: Plan, threads: int | None) -> Encoded | 
     if pixels is None:
         return None
     data = webp.encode(pixels, settings)
-    return Encoded("webp", data, len(data), settings.quality)
+    return _encoded("webp", data, pixels, {"subsample": "4:2:0"}, settings.quality)
+
+
+def _encoded(format: str, data: bytes, pixels: Any, facts: SavedFacts, quality: int | None = None) -> Encoded:
+    height, width, bands = pixels.shape
+    usual: SavedFacts = {"width": width, "height": height, "colorspace": "srgb", "alpha": bands in (2, 4)}
+    usual |= facts
+    return Encoded(ImageInfo(format=format, bytes=len(data), quality=quality, **usual), data)
 
 
 _MAKERS: dict[tuple[str, str], Callable[[Format, Plan, int | None], Encoded | None]] = {

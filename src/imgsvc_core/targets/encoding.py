@@ -50,11 +50,11 @@ def _fitting(
         except (BudgetUnreachable, OutputTooLarge) as refusal:
             refusals.append(refusal)
         else:
-            fitting.append((_given_up(settings, encoded), encoded.size, encoded))
+            fitting.append((_given_up(settings, encoded), encoded.info.bytes, encoded))
     return fitting
 
 
 def _given_up(settings: SaveSettings, encoded: Encoded) -> int:
     """Return the difference between the requested quality and the quality of the file."""
     asked = FORMATS[settings.format].quality if settings.quality is None else settings.quality
-    return 0 if asked is None or encoded.quality is None else asked - encoded.quality
+    return 0 if asked is None or encoded.info.quality is None else asked - encoded.info.quality

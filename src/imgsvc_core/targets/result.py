@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 import attrs
@@ -59,17 +57,12 @@ class Result(Generic[Data]):
     """
 
     input: ImageInfo
+    output: ImageInfo
     data: Data = attrs.field(repr=False)
     faces: tuple[Face, ...] | None = None
     timing: Timing
     notes: tuple[str, ...] = ()
     plan: Plan = attrs.field(repr=False)
-    _output: ImageInfo | Callable[[], ImageInfo] = attrs.field(repr=False, eq=False)
-
-    @cached_property
-    def output(self) -> ImageInfo:
-        """Return the facts of the result. The first call reads the header of a result in memory."""
-        return self._output if isinstance(self._output, ImageInfo) else self._output()
 
     def save(self: Result[bytes], target: Target) -> None:
         """Write the encoded image to a path, an fsspec URL or a binary file object.

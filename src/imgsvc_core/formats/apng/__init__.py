@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory
+from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
@@ -52,8 +52,8 @@ class Apng(Format):
         return read(self, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write all frames, with a palette if that holds all colors and is smaller; never interlaced."""
         from imgsvc_core.formats.apng.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

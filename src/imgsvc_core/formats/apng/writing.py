@@ -9,6 +9,7 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import frame_count, split_frames
 from imgsvc_core.formats.changes import changed_area, timing
 from imgsvc_core.formats.content import examine
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import png_chunks
 from imgsvc_core.formats.palette import Indexed, chunks_of, metadata_chunks
 from imgsvc_core.formats.png import header as png
@@ -20,23 +21,30 @@ from imgsvc_core.formats.table import codec_effort
 from imgsvc_core.formats.vips import from_array
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write all frames, with a palette if that holds all colors and is smaller; never interlaced."""
     level = codec_effort("apng", settings.effort)
     assert isinstance(level, int)
     image, content = examine(image.copy_memory(), settings)
     options = deflating(image, content, level)
     indexed = index(image, content)
-    encoded = []
+    encoded: list[tuple[bytes, SavedFacts]] = []
     if indexed is not None:
         numbers = from_array(indexed.numbers).copy()
         numbers.set_type(pyvips.GValue.gint_type, "page-height", image.get_page_height())
         by_number = {"compression": level, "filter": "none", "bitdepth": indexed.bits}
-        encoded.append(_encode(image, numbers, by_number, indexed))
+        encoded.append((_encode(image, numbers, by_number, indexed), indexed.facts()))
     if indexed is None or options["filter"] != "none":
-        encoded.append(_encode(image, image, options))
+        encoded.append((_encode(image, image, options), {}))
+    data, facts = min(encoded, key=lambda one: len(one[0]))
     sink.insert(AFTER_HEADER, png_chunks(image))
-    sink.write(min(encoded, key=len))
+    sink.write(data)
+    frames = frame_count(image)
+    if frames == 1:
+        return facts
+    delays, plays = timing(image, frames)
+    exact = [1000 * numerator / denominator for numerator, denominator in map(_fraction, delays)]
+    return {**facts, "delays": png.whole_delays(exact), "plays": plays}
 
 
 def _encode(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, Memory
+from imgsvc_core.formats.format import Coder, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -48,8 +48,8 @@ class Bmp(Format):
         return read(self.source, self.info, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write 24 bits, or 32 bits with alpha, not compressed."""
         from imgsvc_core.formats.bmp.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

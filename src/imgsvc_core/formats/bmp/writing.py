@@ -7,6 +7,7 @@ import struct
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 
@@ -17,7 +18,7 @@ _RGB, _BITFIELDS = 0, 3
 _PIXELS_PER_METER = 2835  # 72 dpi
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write the picture from its last row to its first, blue before red."""
     import numpy as np
 
@@ -32,3 +33,4 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     described = (width, height, 1, 8 * bands, compression, len(rows))
     header = _HEADER.pack(_HEADER.size + len(rest), *described, *2 * (_PIXELS_PER_METER,), 0, 0)
     sink.write(_FILE_HEADER.pack(b"BM", start + len(rows), start) + header + rest + rows)
+    return {"colorspace": "srgb"}

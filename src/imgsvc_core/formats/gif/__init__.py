@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, Memory
+from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -49,8 +49,8 @@ class Gif(Format):
         return read(self, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write a still or an animation; equal frames stay frames of their own."""
         from imgsvc_core.formats.gif.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

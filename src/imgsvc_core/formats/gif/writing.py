@@ -9,6 +9,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import frame_count, join_frames, split_frames
 from imgsvc_core.formats.changes import timing
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.quantizer import Histogram
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -30,9 +31,10 @@ _WORSE, _UNSEEN = 1.5, 2.0
 _SAME_PALETTE = 1  # libvips' own limit of 3 lets a new color of few pixels be lost
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write a still or an animation; equal frames stay frames of their own."""
     frames = frame_count(image)
+    facts: SavedFacts = {"colorspace": "palette", "interlaced": settings.progressive is True}
     if frames > 1:
         delays, plays = timing(image, frames)
         kept = in_hundredths(delays)
@@ -41,7 +43,11 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
             image = join_frames([frame for number, frame in enumerate(split_frames(image)) if number in kept])
         image = image.copy()
         image.set_type(pyvips.GValue.array_int_type, "delay", list(kept.values()))
-        image.set_type(pyvips.GValue.gint_type, "loop", min(plays, _MOST_PLAYS))
+        plays = min(plays, _MOST_PLAYS)
+        image.set_type(pyvips.GValue.gint_type, "loop", plays)
+        facts |= {"frames": len(kept)}
+        if len(kept) > 1:
+            facts |= {"delays": tuple(kept.values()), "plays": plays}
     options: dict[str, object] = {
         "effort": codec_effort("gif", settings.effort), "interlace": settings.progressive is True,
         "keep_duplicate_frames": True, "keep": "none",
@@ -49,7 +55,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     if settings.colors is None and image.width * image.height > MOST_EXAMINED:
         sink.note(_FEWER_COLORS)
         sink.save(image, "gif", **options)
-        return
+        return facts
     image = image.colourspace("srgb").copy_memory()
     if settings.palettes == "pillow":
         image = join_frames([_reduced_by_pillow(frame) for frame in split_frames(image)])
@@ -65,6 +71,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         sink.save(image, "gif", interpalette_maxerror=_SAME_PALETTE, **options)
     if not exact:
         sink.note(_FEWER_COLORS if settings.colors is None else f"The colors are reduced to {most}.")
+    return facts
 
 
 def _colors(image: pyvips.Image) -> Histogram:

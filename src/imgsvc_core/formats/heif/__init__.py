@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, Memory
+from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -68,11 +68,11 @@ class Heic(Format):
         return read_heic(self.source, self.info, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write 8 or 10 bits."""
         from imgsvc_core.formats.heif.writing import write_heic
 
-        write_heic(image, settings, sink)
+        return write_heic(image, settings, sink)
 
 
 class Avif(Format):
@@ -118,11 +118,11 @@ class Avif(Format):
         return read_avif(self.source, self.info, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write 8 or 10 bits."""
         from imgsvc_core.formats.heif.writing import write_avif
 
-        write_avif(image, settings, sink)
+        return write_avif(image, settings, sink)
 
 
 def _probe(reader: HeaderReader) -> Heic | Avif:

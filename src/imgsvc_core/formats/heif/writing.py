@@ -13,6 +13,7 @@ from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif.items import locate
 from imgsvc_core.formats.metadata import EXIF, PROFILE, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
@@ -29,21 +30,24 @@ _TILE = 512
 _TILED_FROM = 2_000_000
 
 
-def write_avif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write_avif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write 8 or 10 bits."""
     effort = codec_effort("avif", settings.effort)
-    _write_by_libvips(image, settings, sink, compression="av1", effort=effort, lossless=settings.lossless)
+    return _write_by_libvips(
+        image, settings, sink, compression="av1", effort=effort, lossless=settings.lossless
+    )
 
 
-def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write 8 or 10 bits; raise `MissingDependency` without a HEVC encoder."""
     if availability.writer_backend("heic") == "libvips":
-        _write_by_libvips(image, settings, sink, compression="hevc", effort=settings.effort or 0)
-    else:
-        _write_by_pillow_heif(image, settings, sink)
+        return _write_by_libvips(image, settings, sink, compression="hevc", effort=settings.effort or 0)
+    return _write_by_pillow_heif(image, settings, sink)
 
 
-def _write_by_libvips(image: pyvips.Image, settings: SaveSettings, sink: Sink, **options: object) -> None:
+def _write_by_libvips(
+    image: pyvips.Image, settings: SaveSettings, sink: Sink, **options: object
+) -> SavedFacts:
     image, subsampling = choose_subsampling(image, settings)
     bits = 10 if image.format == "ushort" else 8
     block = blob(image, EXIF)
@@ -58,6 +62,8 @@ def _write_by_libvips(image: pyvips.Image, settings: SaveSettings, sink: Sink, *
     )  # fmt: skip
     if block:
         sink.write(_with_exif(encoded.data, block))
+    sampling = "444" if settings.lossless else subsampling
+    return {"colorspace": "srgb", "depth": bits, "subsample": ":".join(sampling)}
 
 
 def _with_exif(encoded: bytes, block: bytes) -> bytes:
@@ -74,7 +80,7 @@ def _with_exif(encoded: bytes, block: bytes) -> bytes:
     return b"".join((encoded[: place.field], offset, length, rest, make_box(b"mdat", content)))
 
 
-def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     import pillow_heif
 
     image, subsampling = choose_subsampling(image, settings)
@@ -96,3 +102,8 @@ def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sin
             enc_params={"preset": effort}, chroma=subsampling, **options,
         )  # fmt: skip
     sink.write(encoded.getvalue())
+    return {
+        "colorspace": "gray" if image.bands == 1 else "srgb",
+        "depth": 10 if image.format == "ushort" else 8,
+        "subsample": None if image.bands == 1 else ":".join(subsampling),
+    }

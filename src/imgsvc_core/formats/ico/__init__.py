@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, Memory
+from imgsvc_core.formats.format import Coder, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -42,8 +42,8 @@ class Ico(Format):
         return read(self.source, self.info, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write one picture, which is stored as PNG."""
         from imgsvc_core.formats.ico.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -45,8 +45,8 @@ class Jp2(Format):
         return read(self.source, self.info, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
         from imgsvc_core.formats.jp2.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

@@ -13,7 +13,9 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.boxes import first_box, make_box, read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.jp2.codestream import encode_by_tiles
+from imgsvc_core.formats.jp2.header import read_info
 from imgsvc_core.formats.metadata import PROFILE, blob, keep_profile
 from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.reader import HeaderReader
@@ -22,18 +24,23 @@ from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.vips import to_array
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
+    facts: SavedFacts = {"channels": image.bands, "subsample": None if image.bands < 3 else "4:4:4"}
     if availability.writer_backend("jp2") == "libvips":
         options = {"Q": settings.quality, "lossless": settings.lossless}
-        sink.save(image, "jp2k", keep=keep_profile(image), **options)
-        return
+        memory = Sink()
+        memory.save(image, "jp2k", keep=keep_profile(image), **options)
+        sink.write(memory.data)
+        return {**facts, "levels": read_info(HeaderReader(ByteSource(memory.data), "JPEG 2000")).levels}
     deep = image.format == "ushort" and find_spec("imagecodecs") is not None
     pixels = to_array(image if deep else to_depth(image, 8))
     encode = _encode_deep if deep else _encode_by_pillow
     boxes, codestream = encode_by_tiles(pixels, partial(encode, settings=settings))
     profile = blob(image, PROFILE)
     sink.write(b"".join((_with_profile(boxes, profile) if profile else boxes, *codestream)))
+    main = HeaderReader(ByteSource(codestream[1]), "JPEG 2000")
+    return {**facts, "depth": 16 if deep else 8, "levels": read_info(main).levels}
 
 
 def decibels(quality: int) -> float:

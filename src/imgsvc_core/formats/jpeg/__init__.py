@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -62,8 +62,8 @@ class Jpeg(Format):
         return read(self, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write a progressive JPEG unless told otherwise."""
         from imgsvc_core.formats.jpeg.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

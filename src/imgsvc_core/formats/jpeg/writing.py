@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import jpeg_segments, keep_profile
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -22,7 +23,7 @@ _LEVELS: dict[int | str, dict[str, bool]] = {
 _AFTER_START = 2  # the bytes of the first marker
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write a progressive JPEG unless told otherwise."""
     image, subsampling = choose_subsampling(image, settings)
     options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
@@ -35,3 +36,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         image, "jpeg", Q=settings.quality, keep=keep_profile(image), **options,
         subsample_mode="on" if subsampling == "420" else "off",
     )  # fmt: skip
+    return {
+        "interlaced": settings.progressive is not False,
+        "subsample": None if image.bands < 3 else ":".join(subsampling),
+    }

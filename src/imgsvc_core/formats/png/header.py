@@ -79,6 +79,12 @@ class ApngFrame:
     data: list[Chunk] = attrs.field(factory=list)
 
 
+def whole_delays(delays: Iterable[float]) -> tuple[int, ...]:
+    """Return whole milliseconds, rounded at the end of each frame, so that no error adds up."""
+    ends = [0, *map(round, itertools.accumulate(delays))]
+    return tuple(after - before for before, after in itertools.pairwise(ends))
+
+
 @attrs.frozen
 class Animation:
     """The frames of an animation, and how often it plays; 0 is for ever."""
@@ -88,9 +94,8 @@ class Animation:
 
     @property
     def delays(self) -> tuple[int, ...]:
-        """Whole milliseconds, rounded at the end of each frame, so that no error adds up."""
-        ends = [0, *map(round, itertools.accumulate(frame.delay for frame in self.frames))]
-        return tuple(after - before for before, after in itertools.pairwise(ends))
+        """Whole milliseconds of each frame."""
+        return whole_delays(frame.delay for frame in self.frames)
 
 
 @attrs.frozen

@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 from imgsvc_core.formats import palette
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.png.header import SIGNATURE, make_chunk
 
 MOST_PIXELS = 64 * 64
@@ -19,8 +20,8 @@ _MM_PER_METER = 1000
 _HIGHEST = 2**31 - 1
 
 
-def encode(pixels: Any, resolution: tuple[float, float], level: int) -> bytes:
-    """Encode an array of (height, width, bands) of 8 bits, compressed at a level of zlib.
+def encode(pixels: Any, resolution: tuple[float, float], level: int) -> tuple[bytes, SavedFacts]:
+    """Encode an array of (height, width, bands) of 8 bits, compressed at a level of zlib. Return also facts.
 
     The resolution is in pixels per millimeter, across and down.
     """
@@ -28,9 +29,10 @@ def encode(pixels: Any, resolution: tuple[float, float], level: int) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, _COLOR_TYPES[bands], 0, 0, 0)
     lines = pixels.reshape(height, width * bands)
     plain = [make_chunk(b"IHDR", header)]
+    facts: SavedFacts = {"colorspace": "gray" if bands < 3 else "srgb"}
     encoded = [
-        (plain, _deflated(_filtered(lines, bands), level, zlib.Z_FILTERED)),
-        (plain, _deflated(_unfiltered(lines), level, zlib.Z_DEFAULT_STRATEGY)),
+        (plain, _deflated(_filtered(lines, bands), level, zlib.Z_FILTERED), facts),
+        (plain, _deflated(_unfiltered(lines), level, zlib.Z_DEFAULT_STRATEGY), facts),
     ]
     indexed = palette.index_exactly(pixels, palette.MOST_COLORS)
     if indexed is not None:
@@ -38,10 +40,10 @@ def encode(pixels: Any, resolution: tuple[float, float], level: int) -> bytes:
             _unfiltered(_packed(indexed.numbers, indexed.bits)), level, zlib.Z_DEFAULT_STRATEGY
         )
         header = struct.pack(">IIBBBBB", width, height, indexed.bits, 0, 0, 0, 0)
-        encoded.append((indexed.head(header), numbers))
-    head, data = min(encoded, key=lambda found: sum(map(len, (*found[0], found[1]))))
+        encoded.append((indexed.head(header), numbers, indexed.facts()))
+    head, data, facts = min(encoded, key=lambda found: sum(map(len, (*found[0], found[1]))))
     per_meter = (_per_meter(per_millimeter) for per_millimeter in resolution)
-    return b"".join(
+    file = b"".join(
         (
             SIGNATURE,
             head[0],
@@ -51,6 +53,7 @@ def encode(pixels: Any, resolution: tuple[float, float], level: int) -> bytes:
             make_chunk(b"IEND"),
         )
     )
+    return file, facts
 
 
 def _packed(numbers: Any, bits: int) -> Any:

@@ -9,6 +9,7 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.content import Content, examine
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import keep_profile, png_chunks
 from imgsvc_core.formats.png import small_writing as small_png
 from imgsvc_core.formats.prepare import to_depth
@@ -25,7 +26,7 @@ AFTER_HEADER = 33  # the bytes of the signature and of the first chunk
 _SMALL = 64 * 64  # pixels; trying all filters takes little time
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write PNG, with a palette if that holds all colors and is smaller.
 
     It is interlaced only on request: interlacing makes files larger and prevents streaming rows.
@@ -33,30 +34,35 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
     level = codec_effort("png", settings.effort)
     assert isinstance(level, int)
     options: dict[str, object] = {"compression": level, "interlace": settings.progressive is True}
+    facts: SavedFacts = {"interlaced": settings.progressive is True}
     sink.insert(AFTER_HEADER, png_chunks(image))
     if settings.colors is not None:
-        _write_colors(image, settings.colors, options, sink)
-        return
+        return {**facts, **_write_colors(image, settings.colors, options, sink)}
     keep = keep_profile(image)
     if keep == "none" and not options["interlace"] and _is_small(image):
-        sink.write(small_png.encode(to_array(image), (image.get("xres"), image.get("yres")), level))
-        return
+        resolution = image.get("xres"), image.get("yres")
+        data, facts = small_png.encode(to_array(image), resolution, level)
+        sink.write(data)
+        return facts
     image, content = examine(image, settings)
     options |= deflating(image, content, level)
     indexed = index(image, content)
     if indexed is None:
         sink.save(image, "png", keep=keep, **options)
-        return
+        return facts
     graded = indexed.are_gray and indexed.bits == 8 and image.width * image.height > _SMALL
     data = palette.encode(indexed, image, **(options if graded else {**options, "filter": "none"}))
     if options["filter"] != "none" and not graded:
         plain = Sink()
         plain.save(image, "png", keep=keep, **options)
-        data = min(data, plain.data, key=len)
+        if len(plain.data) < len(data):
+            sink.write(plain.data)
+            return facts
     sink.write(data)
+    return {**facts, **indexed.facts()}
 
 
-def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> None:
+def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:
     """Write a picture that is reduced to so many colors, unless it has no more."""
     image = to_depth(image, 8).copy_memory()
     indexed = palette.index_exactly(to_array(image), colors)
@@ -64,6 +70,7 @@ def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object
         sink.note(f"The colors are reduced to {colors}.")
         indexed = palette.index_nearly(image, colors)
     sink.write(palette.encode(indexed, image, **options))
+    return indexed.facts()
 
 
 def index(image: pyvips.Image, content: Content) -> palette.Indexed | None:

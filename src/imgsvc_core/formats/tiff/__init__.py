@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -48,8 +48,8 @@ class Tiff(Format):
         return read(self.source, self.info, self.header, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write every pixel exactly, with 8 or 16 bits."""
         from imgsvc_core.formats.tiff.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

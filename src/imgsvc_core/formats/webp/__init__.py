@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 
@@ -57,8 +57,8 @@ class Webp(Format):
         return read(self, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write a still or an animation, lossy or lossless."""
         from imgsvc_core.formats.webp.writing import write
 
-        write(image, settings, sink)
+        return write(image, settings, sink)

@@ -16,6 +16,7 @@ FIRST_CHUNK = 12
 FRAME_HEAD = 16
 CLEARED = 0x01  # the area of the frame is cleared after its time
 _FLAGS_AT = 20
+_LOSSLESS_ALPHA_AT, _LOSSLESS_ALPHA = 24, 0x10
 _ALPHA, _ANIMATION, _KNOWN = 0x10, 0x02, 0x3E
 
 
@@ -159,6 +160,14 @@ def with_sound_flags(source: ByteSource, *, alpha: bool) -> ByteSource:
     data = source.editable()
     data[_FLAGS_AT] = flags
     return ByteSource(data, name=source.name)
+
+
+def states_alpha(head: bytes) -> bool:
+    """Return True if the first bytes of a still say that it has alpha, which encoders drop if opaque."""
+    kind = head[FIRST_CHUNK : FIRST_CHUNK + 4]
+    if kind == b"VP8L":
+        return bool(head[_LOSSLESS_ALPHA_AT] & _LOSSLESS_ALPHA)
+    return kind == b"VP8X" and bool(head[_FLAGS_AT] & _ALPHA)
 
 
 def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes, int, int]]:

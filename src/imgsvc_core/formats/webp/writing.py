@@ -21,6 +21,7 @@ from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import EXIF, XMP, blob, keep_profile
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
@@ -34,7 +35,7 @@ from imgsvc_core.formats.webp.header import (
     WebpFrame,
     is_opaque,
     read_chunks,
-    read_header,
+    states_alpha,
 )
 
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
@@ -48,7 +49,7 @@ _MOST_PLAYS = 65_535
 _MOST_IN_ARRAY = 1 << 19  # pixels, of which a copy or two take little memory
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write a still or an animation, lossy or lossless.
 
     Lossy WebP always stores color at half the resolution. For pictures that need more, it is computed so that
@@ -59,6 +60,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         "Q": settings.quality, "lossless": settings.lossless, "keep": keep_profile(image),
         "effort": codec_effort("webp", settings.effort), "smart_subsample": subsampling == "444",
     }  # fmt: skip
+    facts: SavedFacts = {"colorspace": "srgb", "subsample": None if settings.lossless else "4:2:0"}
     frames = frame_count(image)
     metadata = {kind: data for kind, name in _METADATA.items() if (data := blob(image, name))}
     encoded = sink if frames == 1 and not metadata else Sink()
@@ -71,10 +73,17 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> None:
         image = image.copy()
         image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
         encoded.save(image, "webp", **options)
-        sink.write(_animation(encoded.data, (image.width, image.get_page_height()), delays, plays, metadata))
-        return
+        size = image.width, image.get_page_height()
+        data, transparent = _animation(encoded.data, size, delays, plays, metadata)
+        sink.write(data)
+        delays = [min(delay, _LONGEST_DELAY) for delay in delays]
+        plays = min(plays, _MOST_PLAYS)
+        return {**facts, "alpha": transparent, "delays": tuple(delays), "plays": plays}
+    transparent = states_alpha(encoded.head)
     if encoded is not sink:
-        sink.write(_still(encoded.data, metadata))
+        size = image.width, image.height
+        sink.write(_still(encoded.data, size, metadata, transparent=transparent))
+    return {**facts, "alpha": transparent}
 
 
 def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
@@ -131,13 +140,14 @@ class _FrameToAdd:
         return _chunk(b"ANMF", frame.head + pixels)
 
 
-def _still(encoded: bytes, metadata: Mapping[bytes, bytes]) -> bytes:
+def _still(
+    encoded: bytes, size: tuple[int, int], metadata: Mapping[bytes, bytes], *, transparent: bool
+) -> bytes:
     """Return the still with metadata."""
-    info = read_header(HeaderReader(ByteSource(encoded), "WebP")).info
     chunks = _chunks(encoded)
     pixels = (_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
-    flags = _TRANSPARENT if info.alpha else 0
-    return _extended((info.width, info.height), flags, dict(chunks).get(_PROFILE), pixels, metadata)
+    flags = _TRANSPARENT if transparent else 0
+    return _extended(size, flags, dict(chunks).get(_PROFILE), pixels, metadata)
 
 
 def _animation(
@@ -146,8 +156,8 @@ def _animation(
     delays: Sequence[int],
     plays: int,
     metadata: Mapping[bytes, bytes],
-) -> bytes:
-    """Return the animation with all of its frames, with their delays, and with metadata.
+) -> tuple[bytes, bool]:
+    """Return the animation with all of its frames, their delays and metadata, and True if it is transparent.
 
     If all frames are equal, what was encoded is a still.
     """
@@ -158,7 +168,7 @@ def _animation(
         frames = [_FrameToAdd(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
     extended = dict(chunks).get(b"VP8X", b"\0")
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.
-    transparent = (
+    transparent = bool(
         extended[0] & _TRANSPARENT
         or len(frames) < len(delays)
         or not is_opaque([added.frame for added in frames], *size)
@@ -169,7 +179,7 @@ def _animation(
         *(chunk for added in frames for chunk in added.chunks(list(islice(rest, added.stands_for)))),
     )
     flags = _ANIMATED | (_TRANSPARENT if transparent else 0)
-    return _extended(size, flags, dict(chunks).get(_PROFILE), content, metadata)
+    return _extended(size, flags, dict(chunks).get(_PROFILE), content, metadata), transparent
 
 
 def _extended(
