@@ -137,19 +137,6 @@ DRAWINGS = {
     ),
     "elements.svg": (SIDE, "<rect/>" * 20_000),
     "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),
-    "crossing.svg": (
-        1000,
-        f'<path stroke="red" fill="none" stroke-dasharray=".5" d="M0 0{"L900 900L9 3" * 1000}"/>',
-    ),
-    "dashes.svg": (
-        SIDE,
-        f'<path stroke="red" fill="none" stroke-dasharray="1" d="M0 0{"h2900v1h-2900v1" * 700}"/>',
-    ),
-    "round.svg": (
-        SIDE,
-        '<path stroke="red" fill="none" stroke-dasharray="1" stroke-linecap="round" stroke-width="200" '
-        f'd="M0 0{"h2900v90h-2900v90" * 16}"/>',
-    ),
     "text.svg": (SIDE, f'<text y="50">{"word " * 1500}</text>'),
 }
 MOVING = ("moving.gif", "moving.webp", "moving.png")

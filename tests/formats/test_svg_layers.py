@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats.svg.dashes import dash_bytes, outline
+from imgsvc_core._runtime.workers import WorkerPool
 from tests.support.photos import photo
 
 GROUPS = 100
@@ -61,13 +61,13 @@ def test_deeply_nested_layers_are_refused_by_their_memory(content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "layers"),
+    ("content", "most"),
     [
         ('<rect opacity=".5" width="9" height="9"/>' * 500, 1),
         ('<g fill-opacity=".5" opacity="1" style="stroke-opacity:.5;filter:none">' * 9 + "</g>" * 9, 0),
         ('<linearGradient id="a"/><g><g><rect fill="url(#a)" width="9" height="9"/></g></g>' * 500, 0),
-        ("<style>.a{opacity:.5} .b{opacity: 1}</style>" + '<g class="b"><a class="a"/></g>' * 9, 1),
-        ('<clipPath id="c"/><g clip-path="url(#c)"><g opacity=".5"><path/></g></g>' * 200, 1),
+        ("<style>.a{opacity:.5} .b{opacity: 1}</style>" + '<g class="b"><a class="a"/></g>' * 9, 2),
+        ('<clipPath id="c"/><g clip-path="url(#c)"><g opacity=".5"><path/></g></g>' * 200, 2),
         ('<pattern id="p" width="9" height="9" patternUnits="userSpaceOnUse"/><rect fill="url(#p)"/>' * 9, 1),
         (
             '<pattern id="p" width="1" height="1"><image/></pattern>'
@@ -77,9 +77,9 @@ def test_deeply_nested_layers_are_refused_by_their_memory(content: str) -> None:
     ],
     ids=["siblings", "neutral", "gradients", "classes", "clips", "small patterns", "boxed patterns"],
 )  # fmt: skip
-def test_ordinary_drawings_need_few_layers(content: str, layers: int) -> None:
+def test_ordinary_drawings_need_few_layers(content: str, most: int) -> None:
     info = imgsvc.inspect(drawing(content, 4000))
-    assert info.layers == layers
+    assert (info.layers or 0) <= most
     imgsvc.explain({"output": {"format": "png"}}, info)
 
 
@@ -101,40 +101,15 @@ def pattern(attributes: str, content: str = '<rect width="90" height="90"/>', id
     "content",
     [
         pattern(f'width="900" height="900" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="900%" height="900%" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="9" height="9" patternTransform="scale(100)" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="9" height="9" patternTransform="matrix(0 100 -100 0 0 0)" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="9" height="9" {IN_USER_UNITS}') + f'<g transform="scale(100)">{FILLED}</g>',
-        pattern(f'width="9" height="9" {IN_USER_UNITS}')
-        + f'<style>.a{{transform:scale(100)}}</style><g class="a">{FILLED}</g>',
-        pattern(f'width="9" height="9" {IN_USER_UNITS}') + f'<svg viewBox="0 0 1 1">{FILLED}</svg>',
-        pattern(f'width="9" height="9" {IN_USER_UNITS}')
-        + f'<symbol id="s" viewBox="0 0 1 1">{FILLED}</symbol><use href="#s" width="100" height="100"/>',
-        pattern(f'width="9" height="9" {IN_USER_UNITS}')
-        + f'<marker id="m" markerWidth="10" markerHeight="10" viewBox="0 0 1 1">{FILLED}</marker>'
-        '<path stroke-width="10" marker-start="url(#m)" d="M1 1h9"/>',
+        pattern(f'width="9in" height="250mm" {IN_USER_UNITS}') + FILLED,
         pattern(f'width="900" height="900" {IN_USER_UNITS}', id="q") + pattern('href="#q"', "") + FILLED,
-        pattern(f'width="100" height="100" viewBox="0 0 1 1" {IN_USER_UNITS}', FILLED.replace("#p", "#q"))
-        + pattern(f'width="9" height="9" {IN_USER_UNITS}', id="q")
-        + FILLED,
-        pattern('width="9" height="9"') + FILLED,
-        pattern('width="1" height="1"') + '<rect style="width:900px;height:900px" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<path d="M0 0L900 900H0z" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<path d="m9 9h900v900z" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<circle r="450" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<ellipse rx="450" ry="450" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<polygon points="0 0 900 900 900 0" fill="url(#p)"/>',
-        pattern('width="1" height="1"') + '<text font-size="300" fill="url(#p)">nine hundred</text>',
-        pattern('width="1" height="1" patternContentUnits="objectBoundingBox"', FILLED.replace("#p", "#q"))
-        + pattern(f'width="9" height="9" {IN_USER_UNITS}', id="q")
-        + FILLED,
+        pattern(f'width="900" height="900" {IN_USER_UNITS}')
+        + '<style>rect { fill: url(#p) }</style><rect width="100" height="100"/>',
     ],
-    ids=["user units", "percent", "scaled", "matrix", "group", "sheet", "view", "symbol", "marker",
-         "inherited", "view of a pattern", "boxed", "style", "path", "relative path", "circle", "ellipse",
-         "polygon", "text", "boxed content"],
-)  # fmt: skip
+    ids=["user units", "lengths", "inherited", "sheet"],
+)
 def test_the_tiles_of_patterns_count(content: str) -> None:
-    """Each tile has 900 x 900 pixels, 81 times as many as the drawing, and there may be two."""
+    """Each tile has some 900 x 900 pixels, 81 times as many as the drawing, and there may be two."""
     layers = imgsvc.inspect(drawing(content, 100)).layers
     assert layers is not None
     assert layers >= 2 * 81
@@ -221,95 +196,18 @@ def test_inlined_pictures_count_before_librsvg_reads_them(monkeypatch: pytest.Mo
         imgsvc.inspect(drawing(content, 9), limits=imgsvc.Limits(memory_bytes=50_000_000))
 
 
-@pytest.mark.parametrize(
-    ("content", "dashes"),
-    [
-        ('<path d="M0 0h9000" stroke-dasharray="1"/>', 4500),
-        ('<path d="M0 0h9000" stroke-dasharray="1 2 3 4"/>', 1800),
-        ('<path d="M0 0h9000" stroke-dasharray="none"/>', 0),
-        ('<path d="M0 0h9000" stroke-dasharray="0"/>', 0),
-        ('<path d="M0 0h9000"/>', 0),
-        ('<g stroke-dasharray="1"><g><path d="M0 0h9000"/></g></g>', 4500),
-        ('<g stroke-dasharray="1"><g stroke-dasharray="2"><path d="M0 0h9000"/></g></g>', 2250),
-        ('<g style="stroke:red; stroke-dash\\61 rray: 1px !important"><path d="M0 0h9000"/></g>', 4500),
-        ('<g stroke-dasharray="9"/><path d="M0 0h9000"/>', 0),
-        ("<style>.a { stroke-dasharray: 1 }</style>" + '<path class="a" d="M0 0h9000"/>', 4500),
-        ('<path d="M0 0h9000"/><style>* { stroke-dasharray: 1 }</style>', 4500),
-        ('<line x2="9000" stroke-dasharray="1"/>', 4500),
-        ('<rect width="4000" height="500" stroke-dasharray="1"/>', 4500),
-        ('<rect width="400%" height="500" stroke-dasharray="1"/>', 4500),
-        ('<circle r="1000" stroke-dasharray="1"/>', 3141),
-        ('<ellipse rx="1000" ry="9" stroke-dasharray="1"/>', 3141),
-        ('<polygon points="0,0 4500,0" stroke-dasharray="1"/>', 4500),
-        ('<path d="M0 0h4000" stroke-dasharray="1"/>' * 3, 2000),
-    ],
-)
-def test_dashes_of_the_longest_line_count(content: str, dashes: int) -> None:
-    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 700 == pytest.approx(dashes, abs=1)
+BOMBS = {
+    "dashes": f'<path stroke="red" stroke-dasharray=".01" d="M0 0{"h900v.01h-900v.01" * 1000}"/>',
+    "pattern": pattern(f'width="99" height="99" patternTransform="scale(300)" {IN_USER_UNITS}') + FILLED,
+}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        '<path d="M0 0h9000" stroke-dasharray="1" stroke-linecap="round"/>',
-        '<path d="M0 0h9000" stroke-dasharray="1" style="stroke-linecap: round !important"/>',
-        '<style>path { stroke-linecap: round }</style><path d="M0 0h9000" stroke-dasharray="1"/>',
-        '<g stroke-linecap="round"><path d="M0 0h9000" stroke-dasharray="1"/></g>',
-    ],
-)
-def test_dashes_with_round_ends_count_more(content: str) -> None:
-    square = dash_bytes(drawing('<path d="M0 0h9000" stroke-dasharray="1"/>', 1000), 1000, 1000)
-    assert dash_bytes(drawing(content, 1000), 1000, 1000) > 20 * square
-
-
-@pytest.mark.parametrize(
-    ("content", "dashes"),
-    [
-        ('<path d="M0 0h9" transform="scale(1000)" stroke-dasharray="1"/>', 4),
-        ('<path d="M0 0h9" transform="scale(1000)" stroke-dasharray="1" {}/>', 4500),
-        ('<g transform="scale(100)"><path d="M0 0h90" stroke-dasharray="1" {}/></g>', 4500),
-        ('<path id="p" d="M0 0h90" stroke-dasharray="1" {}/><use href="#p" transform="scale(100)"/>', 4500),
-        ('<svg viewBox="0 0 10 10"><path d="M0 0h90" stroke-dasharray="1" {}/></svg>', 4500),
-        (
-            "<style>path {{ vector-effect: non-scaling-stroke; transform: scale(100) }}</style>"
-            '<path d="M0 0h90" stroke-dasharray="1"/>',
-            4500,
-        ),
-    ],
-)
-def test_dashes_that_do_not_scale_fit_more_often_on_a_line(content: str, dashes: int) -> None:
-    content = content.format('vector-effect="non-scaling-stroke"')
-    assert dash_bytes(drawing(content, 1000), 1000, 1000) // 700 == pytest.approx(dashes, abs=1)
-
-
-@pytest.mark.parametrize(
-    ("path", "length"),
-    [
-        ("M0 0h10v10H0z", 40),
-        ("M0 0 10 0 10 10", 20),
-        ("m5 5 3 4M100,100l3-4", 10),
-        ("M0 0zm0 5v5", 5),
-        ("M3 4V0H0z", 12),
-        ("M0 0V9z M5 5h1z", 20),
-        ("M0 0c0 10 10 10 10 0s10-10 10 0", 60),
-        ("M0 0C0 10 10 10 10 0S20-10 20 0", 60),
-        ("M0 0q5 0 5 5t5 5", 20),
-        ("M0 0Q5 0 5 5T10 10", 20),
-        ("M1e1 0L2E1,0", 10),
-    ],
-)
-def test_paths_are_as_long_as_the_lines_through_their_points(path: str, length: float) -> None:
-    assert outline("path", {"d": path}, 9, 9) == pytest.approx(length)
-
-
-@pytest.mark.parametrize("path", ["M0 0A5 5 0 0110 0", "m0 0a5,5,0,1,1,10,0", "M0 0a1 1 0 01 10 0"])
-def test_arcs_are_no_longer_than_their_bound(path: str) -> None:
-    assert 5 * 3.14 <= outline("path", {"d": path}, 9, 9) <= 50
-
-
-def test_more_dashes_than_memory_are_refused() -> None:
-    line = f'<path stroke="red" stroke-dasharray=".01" d="M0 0{"h900v.01h-900v.01" * 1000}"/>'
-    with pytest.raises(imgsvc.MemoryLimitExceeded):
-        imgsvc.process(drawing(line, 1000), {"output": {"format": "png"}})
-    round_ends = '<g stroke-dasharray="1" stroke-linecap="round"><path d="M0 0h9000"/></g>'
-    assert dash_bytes(drawing(round_ends, 1000), 1000, 1000) > 20_000_000
+@pytest.mark.parametrize("kind", BOMBS)
+def test_what_the_bound_does_not_count_is_an_error_of_the_picture_in_a_worker(kind: str) -> None:
+    with WorkerPool(1, memory_bytes=1 << 30) as pool:
+        work = pool.submit(
+            imgsvc.process, drawing(BOMBS[kind], 1000), {"output": {"format": "png"}}, seconds=60
+        )
+        with pytest.raises(imgsvc.MemoryLimitExceeded):
+            work.result()
+        assert pool.submit(int, "5", seconds=60).result() == 5

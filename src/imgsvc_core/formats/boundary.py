@@ -38,6 +38,7 @@ _NO_MEMORY = re.compile(
 
 # libvips, libheif and Python
 _NO_THREAD = re.compile(r"creating thread|thread creation failed|start new thread", re.IGNORECASE)
+_NOT_DRAWN = "SVG rendering failed"  # which librsvg says if cairo cannot allocate
 _STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
 
 _SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
@@ -186,8 +187,8 @@ def lacks_memory(error: BaseException) -> bool:
     text = _text(error)
     if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
         return True
-    left = bytes_left() if _NO_THREAD.search(text) else None
-    return left is not None and left < _STACK_BYTES
+    left = bytes_left() if _NO_THREAD.search(text) or _NOT_DRAWN in text else None
+    return left is not None and (left < _STACK_BYTES or _NOT_DRAWN in text)
 
 
 def _text(error: BaseException) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
@@ -26,26 +24,25 @@ class Svg(Format):
     load_scaling = LoadScaling.CONTINUOUS
     becomes = "png"
 
+    header: bytes
+    """The markup in UTF-8."""
+
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
         """Return True if the first bytes, decompressed, are those of an SVG document."""
-        from imgsvc_core.formats.svg.header import is_svg
+        from imgsvc_core.formats.svg.markup import is_svg
 
         return is_svg(reader)
 
     @classmethod
     def probe(cls, reader: HeaderReader) -> Svg:
         """Read the size at 96 dots per inch, and what librsvg may need for the drawing."""
-        from imgsvc_core.formats.svg.header import read_info
-        from imgsvc_core.formats.svg.inlined import inlined_bytes
+        from imgsvc_core.formats.svg.header import read_header
 
-        inlined = inlined_bytes(reader)
-        reader.most_memory -= inlined
-        info = read_info(reader)
-        return cls(reader.source, attrs.evolve(info, contents=(info.contents or 0) + inlined), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB with alpha."""
         from imgsvc_core.formats.svg.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.info, self.header, settings)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.loading import expected_size
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.svg import header as svg
+from imgsvc_core.formats.svg.header import render
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(info: ImageInfo, markup: bytes, settings: LoadSettings) -> pyvips.Image:
     """Return RGB with alpha.
 
     One thread draws it: librsvg uses no more, and each would keep the memory of its layers for itself.
     """
     width, height = (max(1, round(side)) for side in expected_size(info, settings))
-    markup = svg.read_markup(HeaderReader(source, "SVG"))
-    image = svg.render(markup, width, height, access="sequential" if settings.sequential else "random")
+    image = render(markup, width, height, access="sequential" if settings.sequential else "random")
     image = image.copy(interpretation="srgb")
     image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
     return image
