@@ -65,7 +65,7 @@ class ImgsvcError(Exception):
 
 @attrs.frozen
 class Problem:
-    """One thing that is wrong with a request: its path, what was expected there, and in detail what came."""
+    """A mistake in a request: its path, the expectation, and the detail of what came."""
 
     path: str
     expected: str
@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def message(self) -> str:
-        """Return all of it as one sentence."""
+        """Return the mistake as one sentence."""
         return f"{self.expected}, {self.detail}" if self.detail else self.expected
 
     def and_then(self, detail: str) -> Problem:
@@ -103,8 +103,8 @@ class SourceError(ImgsvcError):
 class SourceUnreachable(SourceError):
     """The source cannot be opened or read.
 
-    ``status`` is the HTTP status of its server's answer, if that is why, and ``failure`` how it failed
-    otherwise.
+    ``status`` is the HTTP status of the server's answer, if the server refused. ``failure`` is the kind of
+    any other failure.
     """
 
     slug = "source_unreachable"
@@ -118,7 +118,7 @@ class SourceUnreachable(SourceError):
 
     @property
     def is_missing(self) -> bool:
-        """True if whoever keeps the source says that there is none."""
+        """Return True if the server of the source says that it does not exist."""
         return self.status in (404, 410)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -174,7 +174,7 @@ class TimeLimitExceeded(LimitExceeded):
 
 
 class MemoryLimitExceeded(LimitExceeded):
-    """The work would need more memory than allowed, or there was not enough of it."""
+    """The work would need more memory than allowed, or more than the machine has."""
 
     slug = "memory_limit_exceeded"
 
@@ -211,7 +211,9 @@ class EncodingFailed(ImgsvcError):
 
 
 class MachineFailed(ImgsvcError):
-    """The machine lacks what the work needs, such as open files or processes; the image is not at fault."""
+    """The machine lacks a resource that the work needs, such as open files or processes. The image is not at
+    fault.
+    """
 
     slug = "machine_failed"
 
@@ -229,7 +231,7 @@ class WorkerDied(ImgsvcError):
 
 
 class ForkedProcess(ImgsvcError):
-    """The process was forked after its parent had used libvips, which does not work in it."""
+    """The process was forked after its parent had used libvips, so libvips does not work in it."""
 
     slug = "forked_process"
 
@@ -241,7 +243,7 @@ class TargetError(ImgsvcError):
 
 
 class NameCollision(TargetError):
-    """The target exists already and belongs to something else."""
+    """The target exists already and does not belong to this input."""
 
     slug = "name_collision"
 
@@ -265,7 +267,7 @@ def lacks_threads(error: BaseException) -> bool:
 
 
 def machine_failure(number: int | None) -> MachineFailed | None:
-    """Return the error for what the system refused to work on a picture, by the number of its error.
+    """Return the error for a resource that the system refused, by the number of the system's error.
 
     Return None for numbers that may have other reasons.
     """

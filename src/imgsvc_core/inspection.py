@@ -1,4 +1,4 @@
-"""What can be said of an image and a request without touching a pixel."""
+"""The facts of an image and the plan of a request, without touching a pixel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from imgsvc_core.sources.receiving import Source, is_url, open_bytes, received
 from imgsvc_core.spec import Spec, parse
 
 _QUICK_BYTES = 1 << 18
-"""No header of so few bytes takes a tenth of a second to read, unless it is a drawing."""
+"""The header of a file of so few bytes is read in less than a tenth of a second, except for drawings."""
 
 
 def inspect(
@@ -54,7 +54,7 @@ def inspect(
     if _is_at_hand(source):
         source = open_bytes(source, most, name=name)
     read = partial(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest)
-    # Handing work to a thread and back takes longer than to read most headers.
+    # Handing work to a thread and back takes longer than reading most headers.
     opened = read() if isinstance(source, ByteSource) and _is_quick(source) else deadline.run(read)
     return opened.info
 
@@ -82,8 +82,8 @@ def explain(
 ) -> Plan:
     """Return the plan of a request for a source with these facts; ``print`` it to read it.
 
-    ``suffix`` is that of the target's name. Faces and borders are not looked for: the plan is that of
-    a picture without them.
+    ``suffix`` is that of the target's name. Faces and borders are not searched for: the plan assumes a
+    picture without them.
 
     Raises:
         SpecError: the request is wrong, or ``limits`` is not `Limits`.

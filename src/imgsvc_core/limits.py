@@ -1,4 +1,4 @@
-"""How much work one picture may cause, and the checks that refuse more."""
+"""Limits of the work on one picture, and the checks that refuse more."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _limit(default: float, unit: str, doc: str) -> Any:
 @documented
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The most that one picture may cost; ``None`` means no limit; any other value must be positive."""
+    """The most work that one picture may cause; ``None`` means no limit; any other value must be positive."""
 
     source_bytes: int | None = _limit(50_000_000, "bytes", "Size of the encoded source.")
     source_pixels: int | None = _limit(
@@ -111,7 +111,7 @@ def in_words(seconds: float) -> str:
 def check_source(info: ImageInfo, limits: Limits) -> None:
     """Refuse a source by the facts of its header, before any pixel is decoded.
 
-    Of a drawing, the size at which it is rendered counts: see `check_rendered`.
+    For a drawing, the size at which it is rendered counts; see `check_rendered`.
 
     Raises `SourceTooLarge` for its bytes and `ImageTooLarge` for its pixels or frames.
     """

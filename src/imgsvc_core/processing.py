@@ -46,7 +46,7 @@ _DEFAULT_LIMITS = Limits()
 
 
 class ProcessOptions(TypedDict, total=False):
-    """The keyword arguments of `process` and `process_variants`, which say what they mean."""
+    """The keyword arguments of `process` and `process_variants`, which explain them."""
 
     limits: Limits | None
     watermarks: Watermarks | None
@@ -85,7 +85,7 @@ def process(
     target: Target | None = None,
     **options: Unpack[ProcessOptions],
 ) -> Result[Any]:
-    """Do what a request asks for to one image.
+    """Process one image as a request asks.
 
     Args:
         source: a path, an fsspec URL, encoded bytes, a binary file object, a Pillow image, a pyvips image, or
@@ -121,7 +121,7 @@ def process(
 def process_variants(
     source: Source, variants: Mapping[str, Spec | Mapping[str, Any]], **options: Unpack[ProcessOptions]
 ) -> dict[str, Result[bytes]]:
-    """Do what several requests ask for to one image, which is decoded once for all of them.
+    """Process one image as several requests ask. The image is decoded once for all of them.
 
     Args:
         source: as in `process`.
@@ -137,9 +137,9 @@ def process_variants(
 
 @attrs.frozen(eq=False)
 class _Wanted:
-    """A result that is wanted of a source: the request, where it goes, and its name among variants.
+    """A wanted result: the request, its target, and its name among variants.
 
-    The ``file`` of a target is open while the work goes on.
+    The ``file`` of a target is open during the work.
     """
 
     spec: Spec
@@ -150,9 +150,9 @@ class _Wanted:
 
 @attrs.frozen(kw_only=True)
 class _Job:
-    """What all results of a source share: the source, and `ProcessOptions` with their defaults.
+    """The facts that all results of a source share: the source, and `ProcessOptions` with their defaults.
 
-    What belongs to the caller, such as open files, has been read.
+    Open files of the caller have been read.
     """
 
     source: Source
@@ -168,7 +168,7 @@ class _Job:
 
 @attrs.frozen
 class _Made:
-    """A result before it is described: facts of the source as far as its pixels are known, and the bytes."""
+    """A result before it is described: the known facts of the source, and the encoded bytes."""
 
     info: ImageInfo
     plan: Plan
@@ -185,7 +185,7 @@ def _run(
     watermarks: Watermarks | None = None,
     **options: Any,
 ) -> list[Result[Any]]:
-    """Make all results of a source, and put them where they are to go."""
+    """Make all results of a source, and write them to their targets."""
     check_threads(options.get("threads"))
     limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), Deadline(limits.seconds)
@@ -204,7 +204,7 @@ def _run(
         started=started,
         **options,
     )
-    with contextlib.ExitStack() as files:  # nothing is left of them if the work fails or the time is up
+    with contextlib.ExitStack() as files:  # they are removed if the work fails or the time is up
         wanted = [one if one.target is None else _with_file(one, one.target, files) for one in wanted]
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
@@ -213,12 +213,12 @@ def _run(
 
 
 def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wanted:
-    """Open the file that becomes the target, if that is a file."""
+    """Open the file that becomes the target, if the target is a file."""
     return attrs.evolve(one, file=files.enter_context(open_target(target))) if is_file(target) else one
 
 
 def _hand_over(encoded: Encoded, one: _Wanted) -> None:
-    """Give a target what was encoded into memory. A slow receiver is no slow image: the deadline is over."""
+    """Write encoded bytes to a target. The deadline is over, because a slow receiver is not a slow image."""
     if encoded.data is None or one.target is None:
         return
     if one.file is not None:
@@ -229,7 +229,7 @@ def _hand_over(encoded: Encoded, one: _Wanted) -> None:
 
 
 def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
-    """Open the source, look at it where sizes depend on its pixels, compile the requests, and make all."""
+    """Open the source, look at pixels if sizes depend on them, compile the requests, and make all results."""
     opened = open_source(
         job.source,
         job.limits,
@@ -248,7 +248,7 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
         for settings, served in decodings(rest):
             image = job.deadline.watch(opened.load(settings))
             told = info = told_by_pixels(opened.info, image)
-            if info is not opened.info:  # the pixels know better than the header
+            if info is not opened.info:  # the pixels are more reliable than the header
                 again = {one: _compile(job, one, info, seen) for one in served}
                 served = {one: attrs.evolve(plan, load=settings) for one, plan in again.items()}
                 told = attrs.evolve(info, colorspace=opened.info.colorspace)
@@ -265,7 +265,7 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
 
 
 def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
-    """Look up in pixels what the sizes of results depend on."""
+    """Look for the faces and borders on which the sizes of results depend."""
     faces: tuple[Face, ...] | None = None
     borders: dict[Trim, Box] = {}
     frames: dict[str, Sides] = {}

@@ -45,8 +45,8 @@ _SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
 _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
 
 # pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
-# What libvips itself cannot do begins with "unable to". Of these, a required argument beyond its range is
-# "not set", and a field that is read without being there is not found.
+# Failures of libvips itself begin with "unable to". Two of them are wrong calls as well: a required argument
+# out of its range is "not set", and a missing field is "unable to get".
 _WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
 
 

@@ -1,1 +1,1 @@
-"""How each step of a plan is done with libvips."""
+"""The steps of a plan as functions on pixels, with libvips."""

@@ -1,4 +1,4 @@
-"""Where a border of one color ends."""
+"""Find the end of a border of one color."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _MAGENTA = [255, 0, 255]
 
 
 def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
-    """Return what libvips finds within the border of the first frame, or all of it if it finds nothing."""
+    """Return the box that libvips finds within the border of the first frame, or all of the frame if it
+    finds none.
+    """
     image = image.colourspace("srgb")
     if image.hasalpha():
         image = image.flatten(background=_MAGENTA)
@@ -42,8 +44,9 @@ def enclosed_by_distance(image: pyvips.Image, corner: tuple[int, int], trim: Tri
 def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Trim) -> Box:
     """Return the smallest box of a frame with all pixels of all frames that do not belong to the border.
 
-    Colors are compared premultiplied, because transparent pixels show none. One table look-up for each
-    channel does it: libvips' own search takes ten times as long, and its median filter overlooks fine lines.
+    Colors are compared premultiplied, because the colors of transparent pixels are invisible. One table
+    look-up for each channel does it: libvips' own search takes ten times as long, and its median filter
+    overlooks fine lines.
     """
     if trim.color is not None:
         image = fit_for(image, trim.color)

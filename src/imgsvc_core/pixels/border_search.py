@@ -1,4 +1,4 @@
-"""Look at the pixels of a source before its plan is made: for the border that is to be trimmed, or alpha."""
+"""Look for a border to trim, or for alpha, in the pixels of a source before its plan is made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from imgsvc_core.spec import Trim
 
 
 def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) -> Box:
-    """Return what the border encloses in all frames, in pixels of the upright image.
+    """Return the box inside of the border of all frames, in pixels of the upright image.
 
     The source is decoded in full, because a smaller copy would blur the border.
     """
-    from imgsvc_core.pixels import border  # with numpy, which plain resizing should not wait for
+    from imgsvc_core.pixels import border  # needs numpy, unlike plain resizing
 
     info = _checked(opened, limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)

@@ -1,4 +1,4 @@
-"""Color and alpha apart and together again, and the value range of a picture."""
+"""Split and join color and alpha, and tell the value range of a picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def join_alpha(color: pyvips.Image, alpha: pyvips.Image | None) -> pyvips.Image:
 
 
 def drop_alpha(image: pyvips.Image, _: WithoutAlpha) -> pyvips.Image:
-    """Leave transparency out."""
+    """Remove alpha."""
     return split_alpha(image)[0]
 
 
@@ -33,7 +33,7 @@ def on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Ima
 
 
 def with_fields_of(image: pyvips.Image, pixels: pyvips.Image) -> pyvips.Image:
-    """Return pixels with the metadata of a picture. What they are inserted into is not computed."""
+    """Return pixels with the metadata of a picture. The picture itself is not computed."""
     around = image.extract_band(0).embed(0, 0, pixels.width, pixels.height)
     return around.insert(pixels, 0, 0).copy(interpretation=pixels.interpretation)
 
@@ -44,7 +44,7 @@ def is_deep(image: pyvips.Image) -> bool:
 
 
 def shorter_side(image: pyvips.Image) -> int:
-    """Return the pixels of the shorter side of a frame, which lengths are relative to."""
+    """Return the shorter side of a frame in pixels. Lengths are relative to it."""
     return int(min(image.width, image.height))
 
 

@@ -1,4 +1,4 @@
-"""From any color space to sRGB, or to gray for gray pictures."""
+"""Convert any color space to sRGB, or to gray for gray pictures."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ONLY_IN_MEMORY = frozenset({"scrgb", "xyz", "yxy", "hsv", "lch", "cmc", "labq",
 
 
 def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | None = None) -> pyvips.Image:
-    """Return the picture in sRGB, from the space that its header states or its embedded profile.
+    """Return the picture in sRGB, converted from its embedded profile or the space in its header.
 
-    A gray picture stays gray, alpha is not touched, 16 bits stay 16 bits. A profile that is sRGB's already is
-    kept and costs nothing; one of another color model than the picture's says nothing about its numbers, and
-    is dropped. ``cmyk`` is another way to convert inks, as `Orient` has them.
+    A gray picture stays gray, alpha is not touched, 16 bits stay 16 bits. A profile of sRGB is kept, and
+    nothing is converted. A profile of another color model is dropped, because it does not apply to the
+    picture. ``cmyk`` is another way to convert inks; see `Orient`.
     """
     if cmyk is not None and image.interpretation == "cmyk":
         return _by_libvips(image) if cmyk == "libvips" else _without_inks(_without_profile(image))
@@ -44,7 +44,7 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | 
 
 
 def told_by_pixels(info: ImageInfo, image: pyvips.Image) -> ImageInfo:
-    """Return the facts of a picture with what its header did not know: alpha, and whether it is gray.
+    """Return the facts of a picture, corrected by its pixels: alpha, and whether it is gray.
 
     Decoders deliver palettes of grays as gray.
     """
@@ -65,7 +65,7 @@ def _without_inks(image: pyvips.Image) -> pyvips.Image:
 
 
 def from_memory(image: pyvips.Image) -> pyvips.Image:
-    """Convert a computed picture to a space that files have and that can be resampled.
+    """Convert a computed picture to a space that files support and that can be resampled.
 
     HSV and similar spaces become sRGB.
     """
@@ -83,7 +83,7 @@ def _without_profile(image: pyvips.Image) -> pyvips.Image:
 
 
 def _from_stated(image: pyvips.Image, space: RgbSpace, *, gray: bool) -> pyvips.Image:
-    # Imported here because tables need numpy, which plain resizing should not wait for.
+    # Imported here because tables need numpy, which plain resizing does not need.
     from imgsvc_core.pixels.linear import from_space
 
     color, alpha = split_alpha(image)
@@ -102,7 +102,7 @@ def _by_libvips(image: pyvips.Image) -> pyvips.Image:
 def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Image:
     """Return the picture in sRGB, with its profile, or in gray.
 
-    LittleCMS computes colors of 8 bits exactly enough, but neither those of 16 bits nor gray in the dark.
+    LittleCMS is exact enough for colors of 8 bits, but not for 16 bits or dark grays.
     """
     matrix = matrix_profile(profile, white(color) + 1) if gray or is_deep(color) else None
     if matrix is None:
@@ -120,7 +120,7 @@ def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Im
 def _as_rgb(
     color: pyvips.Image, convert: Callable[[pyvips.Image], pyvips.Image], *, gray: bool
 ) -> pyvips.Image:
-    """Return a picture converted by an operation on RGB, which leaves gray as gray."""
+    """Return a picture converted by an operation on RGB. Gray stays gray."""
     if not gray:
         return convert(color)
     converted = convert(color.bandjoin([color, color])).extract_band(1)

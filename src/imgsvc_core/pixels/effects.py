@@ -21,7 +21,7 @@ from imgsvc_core.spec.effects import (
 _LEVELS = 256
 _LUMA = (0.299, 0.587, 0.114)  # BT.601
 _WAVELET_SCALES = 5
-_WAVELET_WIDTH = 1.5  # of the scales around the one that is strengthened most
+_WAVELET_WIDTH = 1.5  # width of the scales around the one that is strengthened most
 
 
 def map_tones(image: pyvips.Image, tones: Tones) -> pyvips.Image:

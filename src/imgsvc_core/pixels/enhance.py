@@ -34,7 +34,7 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
 def _sample(image: pyvips.Image) -> FloatArray:
     """Return some pixels in [0, 1], shape (height, width, bands).
 
-    They are picked and not averaged, which would turn black letters on white to gray.
+    They are picked, because averaging would turn black letters on white to gray.
     """
     frame = image.crop(0, 0, image.width, image.get_page_height())
     factor = max(1, max(frame.width, frame.height) // ENHANCE_SAMPLE_SIDE)

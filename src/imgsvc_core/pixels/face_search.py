@@ -29,7 +29,7 @@ _DECODED_SIDE = 640  # pixels of the longer side of the copy that is decoded
 _MODEL = "face_detection_yunet_*.onnx"
 _LONGER_SIDE = 480  # pixels of the copy that is searched; the network was trained on faces of 10 to 300
 _LEAST_SHORTER_SIDE = 8  # pixels of that copy which may hold a face
-# On textures, animals, machines and noise the network stays below .75, on upright faces above .8.
+# The network rates textures, animals, machines and noise below .75, and upright faces above .8.
 _LEAST_SCORE = 0.8
 # With sides of up to 32 pixels, one cell of the network, OpenCV returns boxes of random numbers.
 _SHORTEST_SIDE = 64

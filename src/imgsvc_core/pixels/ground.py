@@ -15,7 +15,7 @@ from imgsvc_core.spec.effects import Ground
 
 
 def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
-    """Lay the picture on a color, or on something made of its own pixels."""
+    """Lay the picture on a color, or on a ground made of its own pixels."""
     size = Size(ground.width, ground.height)
     if ground.kind in ("copy", "repeat", "mirror"):
         return in_memory(image).embed(ground.left, ground.top, *size, extend=ground.kind)

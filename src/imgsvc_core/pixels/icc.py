@@ -1,7 +1,7 @@
 """Read ICC profiles that consist of three curves and a matrix (ICC.1:2022).
 
-Whether a profile is that of sRGB is told by its numbers and not by its name: linear, extended and simplified
-relatives bear the name too.
+A profile of sRGB is recognized by its numbers and not by its name, because linear, extended and simplified
+variants have the name too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _COLORANTS = {
     b"gXYZ": (0.38515, 0.71687, 0.09708),
     b"bXYZ": (0.14307, 0.06061, 0.71410),
 }
-_FORMULAS = (1, 3, 4, 5, 7)  # how many numbers each kind of formula has
+_FORMULAS = (1, 3, 4, 5, 7)  # numbers of each kind of formula
 _CURVES, _GRAY_CURVE = (b"rTRC", b"gTRC", b"bTRC"), b"kTRC"
-_TABLES = (b"A2B", b"D2B")  # these go before colorants and curves
+_TABLES = (b"A2B", b"D2B")  # readers use these rather than colorants and curves
 _COLORANT_TOLERANCE = 0.001
 _CURVE_TOLERANCE = 0.5 / 255
 _SAMPLES = 64
@@ -32,7 +32,7 @@ _DAMAGE = (KeyError, IndexError, struct.error, ArithmeticError)
 class MatrixProfile(NamedTuple):
     """The light of each value of red, green and blue, and the columns of the matrix to XYZ.
 
-    Of a gray profile all curves are the same, and the matrix is that of sRGB.
+    A gray profile has three equal curves and the matrix of sRGB.
     """
 
     curves: tuple[tuple[float, ...], ...]
@@ -58,7 +58,7 @@ def is_srgb(profile: bytes) -> bool:
 def matrix_profile(profile: bytes, values: int) -> MatrixProfile | None:
     """Return curves and matrix of an RGB or gray profile, None if it is damaged or made of tables.
 
-    ``values`` is how many values a channel can have.
+    ``values`` is the number of values of a channel.
     """
     try:
         tags = _matrix_tags(profile)
@@ -75,7 +75,9 @@ def matrix_profile(profile: bytes, values: int) -> MatrixProfile | None:
 
 
 def _matrix_tags(profile: bytes) -> dict[bytes, bytes] | None:
-    """Return the tags of a profile for RGB or gray, None if it has tables, which go before the matrix."""
+    """Return the tags of a profile for RGB or gray, or None if it has tables, which readers use rather than
+    the matrix.
+    """
     if profile[16:24] not in (b"RGB XYZ ", b"GRAYXYZ "):
         return None
     tags = dict(_tags(profile))
@@ -119,7 +121,9 @@ def _light(curve: bytes) -> Light:
 
 
 def _table(curve: bytes) -> Light:
-    """Return a sampled curve (10.6). No samples stand for the identity, a single one for an exponent."""
+    """Return a sampled curve (10.6). A curve without samples is the identity, and a single sample is an
+    exponent.
+    """
     (count,) = struct.unpack_from(">I", curve, 8)
     if count == 0:
         return lambda value: value
@@ -137,7 +141,9 @@ def _table(curve: bytes) -> Light:
 
 
 def _formula(curve: bytes) -> Light:
-    """Return (a x + b)^g + e from d on, and c x + f below (10.18). The first kinds leave numbers out."""
+    """Return (a x + b)^g + e from d on, and c x + f below (10.18). Formulas of the first kinds have fewer
+    numbers.
+    """
     (kind,) = struct.unpack_from(">H", curve, 8)
     numbers = _fixed(curve, 12, _FORMULAS[kind])
     g, (a, b) = numbers[0], numbers[1:3] or (1.0, 0.0)

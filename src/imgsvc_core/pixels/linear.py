@@ -1,4 +1,4 @@
-"""RGB of other spaces to sRGB by way of linear light, in floats: exact for 8 and 16 bits."""
+"""Convert RGB of other spaces to sRGB by linear light, in floats: exact for 8 and 16 bits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _ramp(color: pyvips.Image) -> FloatArray:
 
 
 def _linear(color: pyvips.Image, curves: Sequence[Sequence[float] | FloatArray]) -> pyvips.Image:
-    """Return linear light by one curve for all channels, or one for each."""
+    """Return linear light, by one curve for all channels or by a curve for each."""
     table = np.stack(curves, axis=-1, dtype=np.float32)
     return color.maplut(pyvips.Image.new_from_array(table[None]))
 

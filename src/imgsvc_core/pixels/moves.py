@@ -1,7 +1,7 @@
-"""Frames on pixels that a decoder has scaled: moved in numbers of the plan, placed to parts of pixels.
+"""Move frames whose pixels a decoder has scaled. Places are numbers of the plan, and may be parts of pixels.
 
 There is a function for each class of `imgsvc_core.plan.steps`, named by its ``pixels``. It takes the frame,
-the step, and what all frames of the picture share.
+the step, and the state that all frames of the picture share.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ T = TypeVar("T")
 Marks = Callable[[Mark, Size], pyvips.Image]
 """Return the picture that is laid over a picture of a size."""
 
-_NEGLIGIBLE = 1e-6  # of a pixel, by which lengths are rounded
+_NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded
 
 
 @attrs.frozen
 class ScaledFrame:
-    """Pixels, the area of them that the frame is, and how many of them a pixel of the plan has each way.
+    """Pixels, the area of the frame on them, and the number of pixels per pixel of the plan in each
+    direction.
 
-    If nothing was scaled, the area is all of the pixels. ``size`` repeats what libvips says of the image,
-    because asking it takes longer than planning all of this.
+    If nothing was scaled, the area is all of the pixels. ``size`` keeps the size of the image, because
+    asking libvips takes longer than the whole plan.
     """
 
     image: pyvips.Image
@@ -47,7 +48,7 @@ class ScaledFrame:
 
     @classmethod
     def whole(cls, image: pyvips.Image) -> ScaledFrame:
-        """Return pixels that are those of the plan as a frame."""
+        """Return a frame whose pixels are the pixels of the plan."""
         size = Size(*size_of(image))
         return cls(image, size, Area(0, 0, *size))
 
@@ -70,9 +71,10 @@ class ScaledFrame:
 
 @attrs.define
 class Run:
-    """What the frames of a picture share: the plan, the watermarks, and what was measured on the first frame.
+    """The state that the frames of a picture share: the plan, the watermarks, and measurements of the first
+    frame.
 
-    What holds for the first frame holds for all, so that animations do not flicker.
+    All frames use the measurements of the first, so that animations do not flicker.
     """
 
     plan: Plan
@@ -81,7 +83,7 @@ class Run:
     regions: list[tuple[int, int]] = attrs.field(factory=list)
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:
-        """Return what was measured for a step, after measuring it on the first frame."""
+        """Return the measurement for a step, which is made on the first frame."""
         if step not in self.measured:
             self.measured[step] = measure()
         found: T = self.measured[step]
@@ -102,7 +104,7 @@ def rotate(frame: ScaledFrame, step: steps.RotateFreely, run: Run) -> ScaledFram
 
 
 def crop(frame: ScaledFrame, step: steps.CropBox, run: Run) -> ScaledFrame:
-    """Keep a rectangle, with all pixels that it has a part in."""
+    """Keep a rectangle, with all pixels that it touches."""
     box = step.box
     area = Area(
         frame.area.left + box.left * frame.across,
@@ -134,14 +136,14 @@ def resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
     if step.pillow and frame.image.format == "uchar":
         return _resampled_by_pillow(frame, size)
     if step.libvips is not None and (area.left, area.top) == (0, 0):
-        # libvips leaves out the last pixels of a smaller copy if they do not stand for whole ones.
+        # libvips leaves out the last pixels of a smaller copy if they cover only parts of pixels.
         whole = max(1, int(area.width + _NEGLIGIBLE)), max(1, int(area.height + _NEGLIGIBLE))
         across = step.libvips[0] * area.width / frame.across / whole[0]
         down = step.libvips[1] * area.height / frame.down / whole[1]
         cut = frame.image.crop(0, 0, *whole)
         image = resampling.resample_by_libvips(cut, across, down, size, step.kernel)
     if image is None and not step.exact and area == (0, 0, *frame.size):
-        from imgsvc_core.pixels import reduction  # it takes NumPy to load, so some time
+        from imgsvc_core.pixels import reduction  # needs NumPy, which takes time to load
 
         image = reduction.reduced(frame.image, frame.size, size)
     if image is None:
@@ -166,7 +168,7 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
     """Apply folded color operations, after the corrections that the first frame asks for."""
     image, blocks = frame.image, step.blocks
     if not step.gray:
-        image = to_rgb(image)  # a colored watermark was expected, and a gray one came
+        image = to_rgb(image)  # a colored watermark was expected, and it is gray
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
     return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
@@ -178,7 +180,7 @@ def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
 
 
 def _corrections(image: pyvips.Image) -> Any:
-    from imgsvc_core.pixels.enhance import measure  # with numpy, which plain resizing should not wait for
+    from imgsvc_core.pixels.enhance import measure  # needs numpy, unlike plain resizing
 
     return measure(image)
 
@@ -193,7 +195,7 @@ def _turned(frame: ScaledFrame, orientation: int) -> ScaledFrame:
 def _interesting(frame: ScaledFrame, size: Size, turn: int = 1) -> tuple[int, int]:
     """Return left and top, in pixels of the plan, of the most interesting part of a size.
 
-    It is looked for in the picture as it was before a turn.
+    The search uses the picture as it was before a turn.
     """
     if turn != 1:
         back = turns.inverse(turn)
@@ -210,7 +212,7 @@ def _interesting(frame: ScaledFrame, size: Size, turn: int = 1) -> tuple[int, in
 
 
 def _resampled_by_pillow(frame: ScaledFrame, size: Size) -> ScaledFrame:
-    """Return all of it at a size, with the last pixels of a decoder of which it only has a part."""
+    """Return all of the frame at a size, including last pixels of the decoder that it covers only in part."""
     area, image = frame.area, frame.image
     if area.left == area.top == 0:
         area = Area(0, 0, math.ceil(area.width), math.ceil(area.height))

@@ -1,4 +1,4 @@
-"""Frames whose parts are stretched as black pixels on their edges say."""
+"""Frames with black pixels on their edges, which tell the parts to stretch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLACK = (0, 0, 0, 255)
 
 
 def padding(frame: pyvips.Image) -> Sides:
-    """Return the space that a frame asks for: what lies beside the black pixels at its bottom and right."""
+    """Return the space that a frame asks for, which lies beside the black pixels at its bottom and right."""
     pixels = _pixels(frame)
     left, right = _ends(_black(pixels[-1]))
     top, bottom = _ends(_black(pixels[:, -1]))
@@ -60,7 +60,7 @@ def _ends(black: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _sampled(stretches: NDArray[np.bool_], length: int) -> NDArray[np.float64]:
-    """Return where each pixel of a side comes from, or NaN if nothing covers it."""
+    """Return the source of each pixel of a side, or NaN if nothing covers it."""
     room = max(0, length - int((~stretches).sum()))
     borders = [0, *(np.flatnonzero(np.diff(stretches)) + 1), len(stretches)]
     places = np.full(length, np.nan)
@@ -75,7 +75,7 @@ def _sampled(stretches: NDArray[np.bool_], length: int) -> NDArray[np.float64]:
 
 
 def _interpolated(rows: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows between those at hand; transparent ones where there is none."""
+    """Return interpolated rows, which are transparent where no row is near."""
     missing = np.isnan(places)
     places = np.where(missing, 0, places)
     first = places.astype(int)

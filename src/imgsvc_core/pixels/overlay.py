@@ -1,4 +1,4 @@
-"""A watermark laid over one frame."""
+"""Lay a watermark over one frame."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def lay_over(
 ) -> pyvips.Image:
     """Lay a mark on a picture. The parts of the mark outside of the picture are cut off.
 
-    A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are. Its alpha
-    is rounded down, so that half of it on transparent ground is transparent in GIF, as by libvips.
+    A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are. Alpha is
+    rounded down, as by libvips, so that half alpha on a transparent ground is transparent in GIF.
     """
     if split_alpha(mark)[0].bands == 3:
         image = to_rgb(image)
@@ -61,7 +61,7 @@ def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:
 
 
 def tiled(mark: pyvips.Image, across: Tiles, down: Tiles) -> pyvips.Image:
-    """Repeat a mark. What lies between its tiles is transparent."""
+    """Repeat a mark. The gaps between its tiles are transparent."""
     if (across.step, down.step) != (mark.width, mark.height):
         mark = mark if mark.hasalpha() else mark.addalpha()
         mark = mark.embed(across.room, down.room, across.step, down.step)

@@ -1,7 +1,8 @@
 """Folded color operations on pictures with 8 or 16 bits per channel.
 
 Between two blocks the pixels have 16 bits, whatever the picture has, so that only the last block rounds to
-the picture's own depth. Alpha is never touched, and an animation is worked on as the one strip that it is.
+the picture's own depth. Alpha is never touched. The frames of an animation are processed together, as one
+strip.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
 
 
 def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
-    """Multiply alpha by what is asked for."""
+    """Multiply alpha by the requested factor."""
     return set_opacity(image, opacity.value)
 
 

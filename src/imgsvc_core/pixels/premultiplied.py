@@ -19,7 +19,7 @@ def premultiplied(image: pyvips.Image) -> pyvips.Image:
 
 
 def straight(image: pyvips.Image, like: pyvips.Image) -> pyvips.Image:
-    """Divide premultiplied colors by their alpha. Depth and color space become those of another picture."""
+    """Divide premultiplied colors by their alpha. The result has depth and color space of another picture."""
     divided = image.unpremultiply(max_alpha=white(like)).rint().cast(like.format)
     return divided.copy(interpretation=like.interpretation)
 
@@ -50,7 +50,7 @@ def filtered_premultiplied(image: pyvips.Image, operation: Operation) -> pyvips.
     weighted = image.premultiply(max_alpha=peak)
     if not is_deep(image):
         weighted = weighted * (_DEEP_WHITE / peak)
-    # As plain bands, lest libvips multiplies by alpha once more.
+    # As plain bands, so that libvips does not multiply by alpha again.
     mixed = operation(weighted.rint().cast("ushort").copy(interpretation="multiband"))
     colors = mixed.unpremultiply(max_alpha=_DEEP_WHITE)
     if not is_deep(image):

@@ -1,4 +1,4 @@
-"""Reduction of few pixels in an array: the same samples as from libvips, in less than half the time."""
+"""Reduce few pixels in an array, to the same samples as by libvips in less than half the time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from imgsvc_core.formats.vips import to_array, with_pixels
 from imgsvc_core.pixels.resampling import GAP
 from imgsvc_core.plan.geometry import Size
 
-_MOST_PIXELS = 1 << 17  # from about here on, libvips is as fast
+_MOST_PIXELS = 1 << 17  # pixels from which on libvips is about as fast
 _LONGEST = 512  # pixels of a side, which bounds the tables of weights
-_MOST_PRODUCTS = 64**3  # of numbers in a product of matrices: OpenBLAS would use threads for more
-_MOST_LINES = 16  # at a time: of more, most weights are 0
+_MOST_PRODUCTS = 64**3  # numbers in a product of matrices: OpenBLAS would use threads for more
+_MOST_LINES = 16  # lines at a time: with more, most weights are 0
 _LOBES = 3  # of the kernel
 _ONE, _PHASES = 4096, 64  # libvips' weights are parts of 4096, for places at parts of 64 of a pixel
 
@@ -33,7 +33,7 @@ def suits(have: Size, want: Size) -> bool:
 
 
 def reduced(image: pyvips.Image, have: Size, want: Size) -> pyvips.Image | None:
-    """Return a still of one size at another one, in memory, or None if that takes libvips."""
+    """Return a still at another size, in memory, or None if only libvips can do that."""
     if not suits(have, want) or samples_of(image) != "uchar":
         return None
     return with_pixels(image, reduce(to_array(image), want, alpha=image.hasalpha()))
@@ -106,9 +106,9 @@ def _reciprocal(alpha: Any) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _blocks(have: int, want: int, length: int) -> tuple[tuple[slice, slice, Any], ...]:
-    """Return which lines are computed together, from which ones, and with which weights of each.
+    """Return the lines that are computed together, the source lines of each group, and their weights.
 
-    ``length`` is that of a line.
+    ``length`` is the length of a line.
     """
     weights, lines = _weights(have, want), _MOST_LINES
     blocks = []

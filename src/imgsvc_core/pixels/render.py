@@ -1,4 +1,4 @@
-"""A plan run on pixels: each step by the function that it names."""
+"""Run a plan on pixels: each step by the function that it names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from imgsvc_core.plan.steps import PlannedStep
 
 @attrs.frozen
 class Rendered:
-    """The picture that a plan asks for; left and top of what each smart crop kept, in pixels of the plan."""
+    """The picture of a plan, and left and top of what each smart crop kept, in pixels of the plan."""
 
     image: pyvips.Image
     regions: tuple[tuple[int, int], ...]
@@ -42,7 +42,7 @@ def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
 def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
     """Render each frame into memory before the next one.
 
-    Pipelines that wait to be computed hold buffers for each thread, which hundreds of frames cannot afford.
+    Pipelines that wait to be computed hold buffers for each thread: too much memory for hundreds of frames.
     """
     plan = run.plan
     if plan.frames == 1:

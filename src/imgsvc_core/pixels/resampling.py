@@ -28,8 +28,8 @@ KERNEL = "lanczos3"
 _LOBES = 3  # of the kernel
 _MOST_REDUCTION = 1_000_000  # the largest factor of libvips' reduce
 _LONGEST = 100_000_000  # pixels of a side of a picture of libvips
-_FIRST_FACTOR = 100  # of two passes, for what libvips cannot reduce in one
-# Shrinking adds up to two factors to a side. What is cut off before is at most four millionths of the side.
+_FIRST_FACTOR = 100  # total of two passes, for reductions that libvips cannot do in one
+# Shrinking adds up to two factors to a side. At most four millionths of the side are cut off before.
 _LONGEST_SHRUNK = _LONGEST - 4 * _FIRST_FACTOR
 _LONGEST_SEARCHED = 32 * _MOST_REDUCTION  # the smart crop of libvips looks at a copy of 32 x 32 pixels
 # Boxes do the coarse part of a strong reduction. That bounds the lines held in memory, and how many weights
@@ -45,7 +45,7 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
 
 
 def completed(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
-    """Restore the last columns and rows that a decoder has cut off, as copies of the last ones left."""
+    """Restore the last columns and rows that a decoder has cut off, by copies of the last remaining ones."""
     return image.embed(0, 0, width, height, extend="copy")
 
 
@@ -68,7 +68,7 @@ def rotate(
 
 
 def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]:
-    """Return a color as libvips' affine expects it: it does not multiply its background by alpha."""
+    """Return a color for libvips' affine, which does not multiply its background by alpha."""
     values = band_values(image, background)
     if not image.hasalpha():
         return [float(value) for value in values]
@@ -96,7 +96,7 @@ def resample(
 def resample_by_libvips(
     image: pyvips.Image, across: float, down: float, size: Size, kernel: str | None = None
 ) -> pyvips.Image | None:
-    """Resample a picture by factors as servers on libvips do, or return None if that gives another size."""
+    """Resample a picture by factors as servers on libvips do. Return None if that gives another size."""
     across = 1.0 if image.width == size.width else across
     down = 1.0 if image.height == size.height else down
     kernel = kernel or KERNEL
@@ -154,7 +154,7 @@ def _resample(
 
 
 def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
-    """Return a rectangle of a picture; what lies beyond its edges is copied from them."""
+    """Return a rectangle of a picture. Pixels beyond the edges are copies of the edges."""
     if box == (0, 0, *have):
         return image
     if Box(0, 0, *have).holds(box):
@@ -202,7 +202,9 @@ def _reduce_exactly(image: pyvips.Image, operation: str, factor: float) -> pyvip
 
 
 def _at_once(side: int, factor: float) -> bool:
-    """Return True if libvips can reduce a side by a factor in one pass, or two would take much longer."""
+    """Return True if libvips can reduce a side by a factor in one pass, or if two passes would take much
+    longer.
+    """
     return factor <= 2 * _FIRST_FACTOR or (factor <= _MOST_REDUCTION and side + 2 * factor <= _LONGEST)
 
 

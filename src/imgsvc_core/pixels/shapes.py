@@ -1,6 +1,6 @@
 """Masks, padding, borders and flat backgrounds, on one frame.
 
-A background of ``None`` is transparent. Gray pictures become RGB only where a color comes in.
+A background of ``None`` is transparent. Gray pictures become RGB only if a color is added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.spec import Border, Color, Mask, Padding
 from imgsvc_core.spec.effects import RoundCorners
 
-_SQUARE = 1e-6  # the radius of a corner of which nothing is lacking
+_SQUARE = 1e-6  # the radius of a corner that is not rounded
 
 
 def flatten(image: pyvips.Image, color: Color) -> pyvips.Image:
@@ -37,17 +37,17 @@ def apply_mask(image: pyvips.Image, shape: str, radius: int, background: Color |
 
 
 def cut_to_mask(image: pyvips.Image, mask: Mask) -> pyvips.Image:
-    """Cut to the shape that is asked for."""
+    """Cut to the requested shape."""
     return apply_mask(image, mask.shape, mask.radius or 0, mask.background)
 
 
 def pad(image: pyvips.Image, padding: Padding) -> pyvips.Image:
-    """Add the room that is asked for."""
+    """Add the requested room."""
     return add_padding(image, *padding.sides, padding.background)
 
 
 def draw_border(image: pyvips.Image, border: Border) -> pyvips.Image:
-    """Draw the line that is asked for."""
+    """Draw the requested line."""
     return add_border(image, border.size, border.color, border.radius, border.background)
 
 
@@ -85,7 +85,7 @@ def add_border(
 
 
 def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
-    """Return how much of each pixel lies in the rectangle with rounded corners."""
+    """Return the part of each pixel that lies in the rectangle with rounded corners."""
     around = max(_SQUARE, min(radius, width / 2, height / 2))
     return _inside(width, height, around, around)
 
@@ -111,7 +111,7 @@ def _inside(width: int, height: int, across: float, down: float) -> pyvips.Image
 
 
 def _corners(length: int, radius: float) -> tuple[Any, Any]:
-    """Return on which side of the middle each edge of a pixel is, and how far into the corner, 0 to 1."""
+    """Return the side of the middle for each edge of a pixel, and its distance into the corner, 0 to 1."""
     import numpy as np
 
     edges = np.arange(length + 1) - length / 2
@@ -128,7 +128,7 @@ def _area(x: Any) -> Any:
 def _grid(
     row: Any, column: Any, combine: Callable[[pyvips.Image, pyvips.Image], pyvips.Image]
 ) -> pyvips.Image:
-    """Return a picture of each number of a row combined with each of a column."""
+    """Return a picture that combines each number of a row with each number of a column."""
     across = pyvips.Image.new_from_memory(row.tobytes(), len(row), 1, 1, "double")
     down = pyvips.Image.new_from_memory(column.tobytes(), 1, len(column), 1, "double")
     return combine(across.zoom(1, len(column)), down.zoom(len(row), 1))

@@ -24,12 +24,12 @@ from imgsvc_core.plan import Plan
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import CropBox, Resample
 
-_MOST_PNG_PIXELS = 1 << 16  # of a source; more of them take libvips no longer
-_MOST_JPEG_PIXELS = 1 << 17  # that it is decoded to
+_MOST_PNG_PIXELS = 1 << 16  # pixels of a source; libvips is as fast with more of them
+_MOST_JPEG_PIXELS = 1 << 17  # pixels that it is decoded to
 
 
 def encode_at_once(source: Format, plan: Plan, threads: int | None = None) -> Encoded | None:
-    """Return the result of a plan, or None if libvips is to do all of it.
+    """Return the result of a plan, or None if libvips must do all of it.
 
     Raises:
         CorruptImage: the source is a damaged JPEG.
@@ -143,11 +143,11 @@ def _is_plain(settings: SaveSettings) -> bool:
 
 
 def _quick_steps(plan: Plan, shrink: int) -> list[Box | Size] | None:
-    """Return what to keep and the sizes to reduce to, on pixels that a decoder has scaled down.
+    """Return the part to keep and the sizes to reduce to, on pixels that a decoder has scaled down.
 
     Return None for other steps, and for boxes that end within pixels.
     """
-    from imgsvc_core.pixels import reduction  # it takes NumPy to load, so some time
+    from imgsvc_core.pixels import reduction  # needs NumPy, which takes time to load
 
     have = Size(plan.info.width // shrink, plan.info.height // shrink)
     quick: list[Box | Size] = []

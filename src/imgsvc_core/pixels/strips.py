@@ -1,4 +1,4 @@
-"""Reduction of all frames of an animation together, to the same samples as one by one.
+"""Reduce all frames of an animation together, to the same samples as one by one.
 
 libvips takes half a millisecond to set up a reduction, as long as a small frame takes. Frames that lie side
 by side have no column in common, and frames in a strip no row. So columns are reduced in the one arrangement,
@@ -17,7 +17,7 @@ from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.premultiplied import resampled_premultiplied
 from imgsvc_core.plan.geometry import Box, Size
 
-_MOST_BYTES = 1 << 22  # of frames that are reduced at once, which bounds what is in memory beside the strip
+_MOST_BYTES = 1 << 22  # bytes of frames that are reduced at once, which bounds the memory beside the strip
 
 
 def suits(strip: pyvips.Image, box: Box, want: Size) -> bool:

@@ -90,7 +90,7 @@ def without_white(image: pyvips.Image, _: vips_specs.WithoutWhite) -> pyvips.Ima
 
 
 def _on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Image]) -> pyvips.Image:
-    """Apply an operation to the colors of a picture, in whatever space it leaves them."""
+    """Apply an operation to the colors of a picture. The operation may return any color space."""
     color, alpha = split_alpha(in_bytes(image))
     changed = operation(color)
     if changed.interpretation in ("lab", "lch"):

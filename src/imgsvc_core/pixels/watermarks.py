@@ -1,4 +1,4 @@
-"""The pictures of watermarks: read once for all requests, and rendered for each result."""
+"""The pictures of watermarks, which are read once for all requests and rendered for each result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ReceivedWatermarks:
     def picture(self, mark: Mark, size: Size, *, memory: int = 0) -> pyvips.Image:
         """Return the picture of a watermark for an image of a size.
 
-        ``memory`` is what the plan of that image may take already, in bytes.
+        ``memory`` is the number of bytes that the plan of that image may take.
         """
         watermark, request, limits = mark.watermark, mark.request, self.limits
         with _naming_watermark(watermark.id):
@@ -80,7 +80,7 @@ class ReceivedWatermarks:
 
 @contextlib.contextmanager
 def _naming_watermark(id: str) -> Iterator[None]:
-    """Name the watermark in errors of its image, so that they are not taken for errors of the source."""
+    """Name the watermark in errors of its image, to tell them from errors of the source."""
     try:
         yield
     except TimeLimitExceeded:

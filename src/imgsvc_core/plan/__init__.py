@@ -1,4 +1,4 @@
-"""WHAT will be done: a request and the facts of a source become steps with all numbers worked out."""
+"""Plans: a request and the facts of a source become steps with all numbers worked out."""
 
 from imgsvc_core.plan.compiler import compile_plan, wants_faces
 from imgsvc_core.plan.pipeline import PHASES

@@ -1,4 +1,4 @@
-"""A request and the facts of a source become a plan. No pixels are touched here."""
+"""Compile a request and the facts of a source into a plan, without touching pixels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _USUAL_OUTPUT = Output()
 
 
 def wants_faces(spec: Spec) -> bool:
-    """Return True if the request looks at faces, so that they have to be found before planning."""
+    """Return True if the request depends on faces, which must be found before planning."""
     gravities = {spec.crop.gravity if spec.crop else None, spec.resize.gravity if spec.resize else None}
     return bool(spec.crop and spec.crop.mode == "face") or bool(gravities & {"face", "faces"})
 
@@ -60,8 +60,8 @@ def compile_plan(
     Args:
         spec: the request.
         info: the facts of the source.
-        limits: how large the result and what leads to it may be.
-        seen: what was looked up in the pixels of the source.
+        limits: the largest sizes of the result and of the steps before it.
+        seen: the faces and borders that were found in the pixels of the source.
         suffix: the suffix of the target's name.
         accept: an HTTP ``Accept`` header.
 
@@ -110,7 +110,9 @@ def compile_plan(
 
 @functools.lru_cache(maxsize=256)
 def _simplified(spec: Spec) -> Spec:
-    """Return the request without what changes nothing; one request is often that of very many pictures."""
+    """Return the request without neutral parts. The result is cached, because many pictures often have the
+    same request.
+    """
     return spec.simplified()
 
 
@@ -131,7 +133,7 @@ def _loading(
 
 
 def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | None) -> list[PlannedStep]:
-    """Return the steps with the conversion to sRGB and the turn where they cost least."""
+    """Return the steps, with the conversion to sRGB and the turn moved to the cheapest places."""
     steps = _turn_late(built)
     if info.profile or info.rgb_space or info.colorspace not in _NO_CONVERSION:
         place = next(
@@ -145,7 +147,7 @@ def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | Non
 
 
 def _turn_late(steps: list[PlannedStep]) -> list[PlannedStep]:
-    """Crop and resample the stored picture, then turn what is kept: that streams, and moves fewer pixels."""
+    """Crop and resample the stored picture, then turn it. This order streams, and turns fewer pixels."""
     turn = steps[0] if steps else None
     if turn is None or not isinstance(turn.step, Turn):
         return list(steps)
@@ -159,7 +161,7 @@ def _turn_late(steps: list[PlannedStep]) -> list[PlannedStep]:
 
 
 def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
-    """Return a crop or resampling as it is before the turn that came before it."""
+    """Return the crop or resampling that has the same effect when it is done before the turn."""
     back = turns.inverse(turn.orientation)
     before, after = turns.turned(planned.before, back), turns.turned(planned.after, back)
     step: Step = planned.step
@@ -174,8 +176,9 @@ def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
 def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, limits: Limits) -> None:
     """Refuse a plan if the result, or a step before it, is larger than the limits and libvips allow.
 
-    What is resampled needs coordinates even where little of it is computed: of what a crop cuts at once, only
-    what it keeps is. What a step only takes from the source, or from a step before, has been checked there.
+    A resampled picture needs coordinates even for parts that are never computed, except for the parts that a
+    crop cuts off at once. A step that only keeps a part of the source, or of an earlier step, needs no check
+    of its own.
     """
     for planned in steps:
         if isinstance(planned.step, Resample | Extend) and max(planned.after) > _LARGEST_COORDINATE:
@@ -198,7 +201,9 @@ def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, lim
 
 
 def _streams(steps: Iterable[PlannedStep]) -> bool:
-    """Return True if all that comes before the first resampling, or all without one, reads in order."""
+    """Return True if all steps before the first resampling, or all steps if there is no resampling, read
+    lines in order.
+    """
     for planned in steps:
         if isinstance(planned.step, Resample):
             return True

@@ -1,4 +1,4 @@
-"""A plan in the making, and the moves of the picture: how orientation to scale work out their sizes."""
+"""A plan in the making, and the sizes of all steps that move the picture, from orientation to scale."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from imgsvc_core.spec.geometry import EDGES
 class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
-    ``looked_at`` says that all of its pixels have been read for a trim.
+    ``looked_at`` is True if all of its pixels have been read for a trim.
     """
 
     info: ImageInfo
@@ -71,7 +71,7 @@ class Draft:
         self.planned.append(planned)
 
     def recolor(self, *operations: ColorStep, enhance: bool = False) -> None:
-        """Add color operations, which are folded with those before."""
+        """Add color operations. They are folded with the operations before them."""
         self.add(recoloring(operations, enhance=enhance, gray=self.gray))
 
     def resample(self, size: Size, asked: Resize | Scale) -> None:
@@ -93,7 +93,7 @@ class Draft:
             self.add(step)
 
     def keep_at(self, left: int, top: int, width: int, height: int, crop: Crop) -> None:
-        """Keep what lies of a rectangle in the picture."""
+        """Keep the part of a rectangle that lies in the picture."""
         part = geometry.clipped(self.size, left, top, width, height)
         if part is None:
             raise UnsupportedOperation(
@@ -120,21 +120,21 @@ class Draft:
         self.keep(part, asked)
 
     def keep_interesting(self, inner: Size, asked: Crop | Resize) -> None:
-        """Keep the most interesting part of a size, which the pixels tell."""
+        """Keep the most interesting part of a size. Its place depends on the pixels."""
         if inner != self.size:
             self.add(SmartCrop(inner, asked, self.turn if isinstance(asked, Crop) and asked.stored else 1))
 
     @property
     def turn(self) -> int:
-        """How the picture has been turned and mirrored so far."""
+        """The orientation that combines all turns and mirrorings so far."""
         turned = (item.step.orientation for item in self.planned if isinstance(item.step, Turn))
         return functools.reduce(turns.then, turned, 1)
 
     def around_faces(self, inner: Size, which: str) -> tuple[int, int]:
         """Return left and top of a frame around the faces, or in the middle if none are known.
 
-        Faces may be so far apart that the frame around all of them shows none as a whole: then it is put
-        around the largest.
+        If the faces are so far apart that no frame shows one of them completely, the frame is put around the
+        largest.
         """
         if not (self.faces and self.followed):
             return geometry.around((self.size.width / 2, self.size.height / 2), inner, self.size)
@@ -158,7 +158,7 @@ def upright(draft: Draft, spec: Spec) -> None:
 
 
 def trim(draft: Draft, trim: Trim) -> None:
-    """Keep what the border encloses."""
+    """Keep the part inside of the border."""
     if trim.box is not None:
         draft.keep(Box(*trim.box), trim)
     elif trim in draft.seen.borders:

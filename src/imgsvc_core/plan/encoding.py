@@ -1,4 +1,4 @@
-"""Which format the result has, and how it is written."""
+"""The format of the result, and its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from imgsvc_core.plan.steps import PlannedStep
 from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
-_WIDESPREAD = ("jpg", "png", "gif")  # what every client shows
+_WIDESPREAD = ("jpg", "png", "gif")  # formats that every client shows
 _PALETTES = ("gif",)
 _EXACT = {False: ("webp", "png"), True: ("webp", "apng")}  # if animated; AVIF gains little without loss
 _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
@@ -25,12 +25,12 @@ _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 def choose_formats(
     output: Output, info: ImageInfo, *, suffix: str = "", accept: str | None = None, alpha: bool = False
 ) -> tuple[tuple[type[Format], ...], str]:
-    """Return the formats to write, and why it is these.
+    """Return the formats to write, and the reason for them.
 
-    The request decides, then the suffix of the target, then the format of the source. ``auto`` takes what an
-    HTTP ``Accept`` header allows and prefers, and without one what every browser shows: these are the formats
-    of photographs, and `exact_formats` those of graphics. Of several formats, the one that gives up the least
-    quality to fit is written, or the one that makes the smallest file.
+    The request decides, then the suffix of the target, then the format of the source. ``auto`` takes the
+    formats that an HTTP ``Accept`` header allows and prefers, or without a header those that every browser
+    shows. These formats are for photographs; `exact_formats` returns the formats for graphics. If there are
+    several, the file that loses the least quality to fit is written, and of equal ones the smallest.
     """
     if output.internal_format is not None:
         return (FORMATS[output.internal_format],), "as asked for"
@@ -68,7 +68,7 @@ def exact_formats(
 ) -> tuple[type[Format], ...]:
     """Return the formats in which ``auto`` keeps every pixel if the picture turns out to be a graphic.
 
-    There are none if it cannot be one, as large pictures count as photographs, too.
+    Return none for large pictures, which always count as photographs.
     """
     pixels = size.width * size.height * info.frames
     if output.format != "auto" or photograph or pixels > MOST_EXAMINED:
@@ -79,12 +79,14 @@ def exact_formats(
 
 
 def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
-    """Return True if a source stores color at a lower resolution, as only photographs do, and stays one."""
+    """Return True if a source stores color at a lower resolution, which only photographs do, and no step
+    makes it a graphic.
+    """
     return info.subsample not in (None, "4:4:4") and not any(planned.traits.stylizes for planned in steps)
 
 
 def settings_for(row: type[Format], output: Output, *, photograph: bool) -> SaveSettings:
-    """Return what the writer is told. What the format does not support is left out."""
+    """Return the settings of the writer, without those that the format does not support."""
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
         format=row.name,
@@ -104,13 +106,13 @@ def settings_for(row: type[Format], output: Output, *, photograph: bool) -> Save
 
 
 def exactly(settings: SaveSettings) -> SaveSettings:
-    """Return settings that keep every pixel, of a format that can."""
+    """Return settings that keep every pixel, for a format that supports this."""
     lossless = FORMATS[settings.format].quality is not None
     return attrs.evolve(settings, lossless=lossless, subsampling=None)
 
 
 def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> str:
-    """Say how the result is encoded."""
+    """Describe the encoding of the result."""
     choice = ""
     if len(save) > 1:
         fits = save[0].max_bytes is not None
@@ -138,7 +140,7 @@ def _described(settings: SaveSettings) -> str:
 def _suitable(
     info: ImageInfo, accept: str | None, *, alpha: bool, lossless: bool
 ) -> tuple[type[Format], ...]:
-    """Return the formats that serve a picture alike; without ``accept``, the two of photographs first."""
+    """Return the formats that suit a picture equally. Without ``accept``, those of photographs come first."""
     classic = FORMATS["gif" if info.animated else "png" if alpha or lossless else "jpg"]
     if accept is None:
         return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
@@ -163,9 +165,9 @@ def _suitable(
 
 
 def _weight(row: type[Format], weights: Mapping[str, float]) -> float:
-    """Return how much a client wants a format: as the most specific of its ranges says (RFC 9110, 12.5.1).
+    """Return the weight of a format for a client, by the most specific of its ranges (RFC 9110, 12.5.1).
 
-    Ranges such as ``*/*`` come from clients that know nothing of newer formats, and do not stand for them.
+    Ranges such as ``*/*`` come from clients that do not know newer formats, so they do not include these.
     """
     ranges = (row.media_type, *(("image/*", "*/*") if row.name in _WIDESPREAD else ()))
     return next((weights[range_] for range_ in ranges if range_ in weights), 0.0)

@@ -1,9 +1,9 @@
-"""Any stack of pointwise color steps as the fewest tables and matrices.
+"""Fold any stack of pointwise color steps into the fewest tables and matrices.
 
 `fold` turns steps into blocks, and the meaning of a block is exact: its input lies in [0, 1], its steps are
-applied one after the other to real numbers without rounding or clamping, and its output is clamped to
-[0, 1] once. So what a step pushes out of range can come back as long as the block lasts, and not after it.
-The borders of the blocks follow from the kinds of the steps alone:
+applied one after the other to real numbers without rounding or clamping, and its output is clamped to [0, 1]
+once. So values that a step pushes out of range can come back within the same block, but not after it. The
+borders of the blocks follow from the kinds of the steps alone:
 
 - adjacent curves are one `LutBlock`;
 - adjacent matrices are one `MatrixBlock`; vibrance and isolate start one of their own, because their
@@ -85,9 +85,9 @@ class DuotoneBlock:
 
 @attrs.frozen
 class ToneBlock:
-    """Any blocks, applied to the gray picture that one band is, by one table.
+    """Any blocks, applied to a gray picture of one band by one table.
 
-    The result has three bands where ``color`` is set, else one.
+    The result has three bands if ``color`` is set, else one.
     """
 
     blocks: tuple[Block, ...]
@@ -118,7 +118,7 @@ def fold(steps: Iterable[ColorStep], *, gray: bool = False) -> tuple[Block, ...]
 
 
 def _early_invert(steps: list[ColorStep]) -> list[ColorStep]:
-    """Move every invert before the steps that it commutes with, unless curves follow that it can join."""
+    """Move every invert before the steps that it commutes with, unless it can join curves after it."""
     ordered: list[ColorStep] = []
     for index, step in enumerate(steps):
         place = len(ordered)

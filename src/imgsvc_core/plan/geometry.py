@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from imgsvc_core.spec import Canvas, Resize, Scale, Trim
 
-_MISPLACED = 1 / 64  # of a pixel of the result, which cannot be seen
-_MOST_MORE = 48  # pixels that are computed beside those asked for, so that they come to their place
+_MISPLACED = 1 / 64  # part of a pixel of the result, which cannot be seen
+_MOST_MORE = 48  # extra pixels that are computed, so that the wanted ones have the right place
 
 
 class Size(NamedTuple):
@@ -38,12 +38,12 @@ class Box(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column to the right of it."""
+        """Return the first column to the right of the rectangle."""
         return self.left + self.width
 
     @property
     def bottom(self) -> int:
-        """The first row below it."""
+        """Return the first row below the rectangle."""
         return self.top + self.height
 
     def shifted(self, across: int, down: int) -> Box:
@@ -51,7 +51,7 @@ class Box(NamedTuple):
         return self._replace(left=self.left + across, top=self.top + down)
 
     def holds(self, other: Box) -> bool:
-        """Return True if all of another rectangle lies in it."""
+        """Return True if all of another rectangle lies in this one."""
         return (
             self.left <= other.left
             and self.top <= other.top
@@ -72,8 +72,8 @@ class Area(NamedTuple):
 class Stretch(NamedTuple):
     """How a side of an area is resampled: the pixels taken, and the factor, above 1 if it becomes smaller.
 
-    The first pixel may lie before the row, and the last beyond it. Of the pixels that are ``made``, those
-    wanted come after some that are ``skipped``.
+    The first pixel may lie before the row, and the last beyond it. ``made`` pixels are computed, and the
+    wanted ones come after ``skipped`` ones.
     """
 
     first: int
@@ -84,7 +84,7 @@ class Stretch(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """How a resize comes about: scale to ``scaled``, then cut or pad to ``final``."""
+    """The sizes of a resize: scale to ``scaled``, then cut or pad to ``final``."""
 
     scaled: Size
     final: Size
@@ -143,7 +143,7 @@ def extended(size: Size, canvas: Canvas) -> Size:
 
 
 def symmetric(box: Box, size: Size, trim: Trim) -> Box:
-    """Return what a `Trim` keeps of a picture if ``box`` is what its borders enclose."""
+    """Return the part of a picture that a `Trim` keeps if its borders enclose ``box``."""
     left, top, right, bottom = box.left, box.top, size.width - box.right, size.height - box.bottom
     if trim.symmetric in ("horizontal", "both"):
         left = right = min(left, right)
@@ -177,13 +177,13 @@ def stretch(start: float, length: float, want: int) -> Stretch:
 
 
 def _reductions(start: float, factor: float, want: int) -> Iterator[tuple[Stretch, float]]:
-    """Yield ways to reduce by a factor, and by how many pixels of the result each misses the place.
+    """Yield ways to reduce by a factor, each with its displacement in pixels of the result.
 
-    libvips keeps the middle of a row in the middle, so the middle has to be that of whole pixels. With some
-    more pixels of the result at the ends there is nearly always such a one.
+    libvips keeps the middle of a row in the middle, so it must be the middle of whole pixels. Some more
+    pixels of the result at the ends nearly always make that possible.
     """
     for total, share in itertools.product(range(_MOST_MORE), range(_MOST_MORE)):
-        # From factors of 2 on, pixels at one end do as well as at both.
+        # From factors of 2 on, more pixels at one end are as good as at both ends.
         if share > total or (factor >= 2 and 0 < share < total):
             continue
         skipped, more = share, total - share
@@ -206,7 +206,7 @@ def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, 
 
 
 def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool) -> Size:
-    """Return the largest size of the same aspect within the box. A side that is None is not limited."""
+    """Return the largest size of the same aspect ratio within the box. A side of None is not limited."""
     if width is None and height is None:
         return size
     across = math.inf if width is None else width / size.width
@@ -221,7 +221,9 @@ def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool)
 
 
 def _at_least(scaled: Size, size: Size, resize: Resize) -> Size:
-    """Return the size that a picture of ``size`` is scaled to, or a larger one that has the least sides."""
+    """Return the size that a picture of ``size`` is scaled to, or a larger one that has the smallest allowed
+    sides.
+    """
     least = resize.min_width or 0, resize.min_height or 0
     if scaled.width >= least[0] and scaled.height >= least[1]:
         return scaled
@@ -253,7 +255,7 @@ def _at_most(value: int, bound: int | None) -> int:
 
 
 def scaled_box(box: Box, across: float, down: float) -> Box:
-    """Return where a rectangle of a picture lies after resampling."""
+    """Return the place of a rectangle after its picture is resampled."""
     return Box(
         round(box.left * across),
         round(box.top * down),
@@ -263,7 +265,7 @@ def scaled_box(box: Box, across: float, down: float) -> Box:
 
 
 def rotated_box(box: Box, size: Size, frame: Size, angle: float) -> Box:
-    """Return where a rectangle lies after its picture is rotated: its center turns, its size stays."""
+    """Return the place of a rectangle after its picture is rotated. Its center moves, and its size stays."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     across = box.left + box.width / 2 - size.width / 2
     down = box.top + box.height / 2 - size.height / 2

@@ -1,4 +1,4 @@
-"""Shrink-on-load: let the decoder do what it does faster than any resampler."""
+"""Shrink-on-load: let the decoder reduce the picture, which is faster than any resampler."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely,
 from imgsvc_core.spec import Resize
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
-# By how much a JPEG is to become smaller at least to be decoded at a scale. What that leaves to the resampler
-# decides how near the result comes to that of all pixels: `benchmarks.sharpness` measures it.
+# The least factor of reduction from which a JPEG is decoded at a scale. The rest is left to the resampler:
+# the more, the nearer is the result to that of all pixels, as `benchmarks.sharpness` measures.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
-# What the scaler of WebP leaves to the resampler, and the least factor in all that this suits. At simpler
-# fractions, such as 1.5, crops would come less exactly to their place.
+# The factor that the scaler of WebP leaves to the resampler, and the least total factor for it. At simpler
+# fractions, such as 1.5, crops would be placed less exactly.
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
-# What the smaller copies in JPEG 2000 and TIFF leave to the resampler at least.
+# The least factor that the smaller copies in JPEG 2000 and TIFF leave to the resampler.
 _LEVEL_LEAVES = 1.5
-# How much more is left to Pillow, whose results are to come out as from all pixels.
+# The larger factor that is left to Pillow, whose results must equal those from all pixels.
 _EXTRA = 2.0
-# What decoders cut off at the end, less than a pixel, is to be a small part of the picture.
+# Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8
 
 
 def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: bool) -> float:
-    """Return the scale to decode at: the smallest that cannot be told from the whole, or the whole itself."""
+    """Return the scale to decode at: the smallest that looks the same as all pixels, or all pixels."""
     cropped = False
     for planned in steps:
         step, size = planned.step, planned.before
@@ -53,7 +53,7 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
 
 
 def text(load: LoadSettings, info: ImageInfo, steps: Sequence[PlannedStep], frames: int) -> str:
-    """Say how the source is decoded."""
+    """Describe the decoding of the source."""
     title = FORMATS[info.format].title if info.format in FORMATS else info.format
     shown = f", all {frames} frames" if frames > 1 else ", first frame" if info.animated else ""
     scale = ""
@@ -66,7 +66,7 @@ def text(load: LoadSettings, info: ImageInfo, steps: Sequence[PlannedStep], fram
 
 
 def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
-    """Say why the source is decoded at its scale, and line by line or whole."""
+    """Explain the scale of the decoding, and why it is line by line or whole."""
     reasons = []
     if load.scale != 1:
         resampled = next(planned for planned in steps if isinstance(planned.step, Resample))
@@ -84,9 +84,9 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
 
 
 def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool = False) -> float:
-    """Return the scale to decode at if the picture is going to be reduced by a factor.
+    """Return the scale to decode at for a reduction by a factor.
 
-    With ``libvips`` it is the smallest that leaves enough pixels, as servers on libvips choose it.
+    With ``libvips`` it is the smallest scale with enough pixels, which servers on libvips choose.
     """
     if info.vector:
         return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
@@ -109,14 +109,14 @@ def loaded_size(info: ImageInfo, scale: float) -> Size:
 
 
 def area_at_hand(info: ImageInfo, scale: float, width: int, height: int) -> Area:
-    """Return where the source lies on the pixels of a size that it was decoded to, at a scale."""
+    """Return the area of the source on pixels that were decoded at a scale to a size."""
     left, across = _grid(info, scale, info.width, width)
     top, down = _grid(info, scale, info.height, height)
     return Area(left, top, info.width * across, info.height * down)
 
 
 def pixels_for(length: float) -> int:
-    """Return the whole number of pixels that stands for a length: the nearest, of two the lower."""
+    """Return the whole number of pixels nearest to a length, and of two the lower."""
     return math.ceil(length - 0.5)
 
 
@@ -152,10 +152,11 @@ def _offered(
 
 
 def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float, float]:
-    """Return where a side starts on the pixels that it was decoded to, and how many stand for one of its own.
+    """Return the start of a side on its decoded pixels, and the number of these for each of its own.
 
-    A pixel stands for 2, 4, 8... of the source also where the last ones do not fill one. Those of a level of
-    JPEG 2000 lie where every second, fourth... is, from the first on. WebP and SVG are scaled as a whole.
+    A decoded pixel covers 2, 4, 8... pixels of the source, and the last one may cover fewer. The pixels of a
+    level of JPEG 2000 lie at every second, fourth... pixel, from the first on. WebP and SVG are scaled as a
+    whole.
     """
     if scale == 1 or _scaling(info) not in (LoadScaling.DCT, LoadScaling.LEVELS):
         return 0.0, have / length

@@ -1,7 +1,7 @@
-"""How much memory a plan needs at most, before any pixel is decoded.
+"""The most memory that a plan needs, estimated before any pixel is decoded.
 
-The bound adds up what may be in memory at the same time: what the decoder holds, the image wherever a step
-needs it as a whole, what filters hold, and what the encoder holds. Everything else streams in a few lines.
+The bound is the sum of all that may be in memory at the same time: buffers of the decoder, of filters and of
+the encoder, and the image for each step that needs all of it. Everything else streams in a few lines.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.loading import loaded_size
 from imgsvc_core.plan.steps import PlannedStep
 
-_BASE = 60_000_000  # threads, small images that are decoded at once, and what allocators keep
-_BUFFERS = 35_000_000  # of threads in a filter, however small the image is: measured on 150 frames
-_LINES = 1000  # how many lines of the image are in memory while it streams
-_ENCODED = 0.4  # of the size of a frame is an encoded one
+_BASE = 60_000_000  # threads, small images that are decoded at once, and memory that allocators keep
+_BUFFERS = 35_000_000  # buffers of threads in a filter, for images of any size; measured on 150 frames
+_LINES = 1000  # lines of the image in memory while it streams
+_ENCODED = 0.4  # the size of an encoded frame, in sizes of a decoded one
 
 
 def memory_bound(
@@ -61,12 +61,12 @@ def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
 
 
 def border_search(info: ImageInfo, *, all_frames: bool = True) -> LoadSettings:
-    """Return how the source of a trim is decoded while its border is looked for: all pixels."""
+    """Return the settings to decode all pixels of a source, to search for its border."""
     return LoadSettings(scale=1.0, all_frames=all_frames and info.animated, sequential=True)
 
 
 def border_search_bound(info: ImageInfo) -> int:
-    """Return the most bytes that looking for a border takes, before the plan runs."""
+    """Return the most bytes that the search for a border takes, before the plan runs."""
     return _BASE + decoded_bound(info, border_search(info))
 
 
@@ -80,7 +80,7 @@ def _sample(info: ImageInfo) -> int:
 
 
 def _decoder(info: ImageInfo, load: LoadSettings) -> float:
-    """Return what the decoder holds. An image in memory has none."""
+    """Return the bytes that the decoder holds. An image in memory has no decoder."""
     row = FORMATS.get(info.format)
     if row is None:
         return 0
@@ -94,9 +94,9 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
 
 
 def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, several: bool) -> float:
-    """Return what an encoder holds for each pixel of a frame.
+    """Return the bytes that an encoder holds for each pixel of a frame.
 
-    The image itself is in memory too if it is encoded several times.
+    If the image is encoded several times, it is in memory, too.
     """
     row = FORMATS[settings.format]
     assert row.writer is not None

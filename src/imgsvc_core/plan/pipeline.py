@@ -1,4 +1,4 @@
-"""The pipeline: what is done to a picture, in which order, and by what.
+"""The pipeline: all work on a picture, its order, and the functions that do it.
 
 `PIPELINE` is the order of the contract. Its first rows move the picture or change single pixels: their steps
 have classes in `imgsvc_core.plan.steps`, because the compiler joins, reorders and folds them. All other work
@@ -80,17 +80,17 @@ class Opacity:
 
 @attrs.frozen(kw_only=True)
 class Work(Generic[A]):
-    """How something that a request asks for is done.
+    """The work that a request asks for, and its function.
 
     Args:
         pixels: the function that does it, as ``module:function`` of `imgsvc_core.pixels`. It takes a frame,
-            what is asked for, and the picture of a watermark if the work needs one.
-        reason: says for `explain` what is done.
-        why: says why, if the request does not.
+            the part of the request, and the picture of a watermark if the work needs one.
+        reason: returns the description of the work for `explain`.
+        why: returns the reason, if the request does not tell it.
         size: returns the new frame, in pixels of the one before it; without it, the frame stays.
-        traits: what the compiler has to know.
+        traits: the facts for the compiler.
         mark: returns the mark whose picture the work needs.
-        joined: returns what asks for the same as two in a row.
+        joined: returns the part that asks for the same as two in a row.
     """
 
     pixels: str
@@ -104,7 +104,7 @@ class Work(Generic[A]):
 
 @attrs.frozen
 class Apply(Step):
-    """Do what a row says. ``frame`` is the new frame in pixels of the one before, if it is another one."""
+    """Do the work of a row. ``frame`` is the new frame in pixels of the one before, if the frame changes."""
 
     asked: Any
     frame: Box | None = None
@@ -145,9 +145,9 @@ class Stage(Generic[A]):
 
     Args:
         name: the phase, as in the contract.
-        when: returns what the request asks of the phase, or None.
+        when: returns the part of the request for the phase, or None.
         size: works out the steps with all sizes. Without it the compiler does, which knows the format.
-        steps: the classes of the steps that it may lead to, or how its work is done.
+        steps: the classes of its possible steps, or its work.
     """
 
     name: str
@@ -171,7 +171,7 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
 
 
 def apply(draft: Draft, asked: Any) -> None:
-    """Add the work that is done as a row says."""
+    """Add the work of a row."""
     size = WORKS[type(asked)].size
     draft.add(Apply(asked, None if size is None else size(asked, draft)))
 
@@ -268,7 +268,7 @@ _SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpe
 _MARK = Work[effects.Mark](
     pixels="overlay:lay_mark",
     reason=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
-    # Its picture may have color, which shows when it is opened.
+    # Its picture may have color, which is known only when it is opened.
     traits=lambda mark: Traits(rereads=True, brings_color=True, brings_alpha=mark.blend != "over"),
     mark=lambda mark: mark,
 )
@@ -321,7 +321,7 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
         pixels="nine_patch:lay_frame",
         reason=lambda patch: f"lay frame '{patch.id}' over the picture",
         size=lambda patch, draft: _around(draft.size, draft.seen.frames.get(patch.id, (0, 0, 0, 0))),
-        # of its colors and alpha, in parts of levels
+        # copies of its colors and alpha, as floats
         traits=Traits(rereads=True, copies=4, brings_color=True).on([WHITE]),
         mark=lambda patch: effects.Mark(watermark=Watermark(id=patch.id)),
     ),
@@ -343,7 +343,7 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
         "vips_filters:without_white", attrs.evolve(_NEIGHBORS, brings_alpha=True)
     ),
 }
-"""How each filter is done that is neither a formula of color nor a move of the picture."""
+"""The work of each filter that is neither a formula of color nor a move of the picture."""
 
 PIPELINE: tuple[Stage[Any], ...] = (
     # name, when the request asks for it, size, and the steps or the work with their functions of pixels
@@ -410,10 +410,10 @@ PIPELINE: tuple[Stage[Any], ...] = (
     ),
     Stage("output", attrgetter("output"), None, (Flatten,)),
 )
-"""What is done to a picture, in this order."""
+"""All work on a picture, in this order."""
 
 PHASES: tuple[str, ...] = tuple(stage.name for stage in PIPELINE)
-"""The order in which a picture is worked on. Orientation and conversion to sRGB come first."""
+"""The order of the work on a picture. Orientation and conversion to sRGB come first."""
 
 _ASKED: Mapping[str, type] = {**OPERATIONS, "watermark": effects.Mark, "opacity": Opacity}
 
@@ -422,4 +422,4 @@ WORKS: Mapping[type, Work[Any]] = {
     **FILTERS,
     **{_ASKED[stage.name]: stage.steps for stage in PIPELINE if isinstance(stage.steps, Work)},
 }
-"""All work that has no class of steps, by the class of what is asked for."""
+"""All work without a class of steps, by the class of the request's part."""

@@ -1,4 +1,4 @@
-"""Where one picture lies on another: pure functions on whole numbers of pixels."""
+"""The place of one picture on another: pure functions on whole numbers of pixels."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Wat
 
 
 class Tiles(NamedTuple):
-    """Where a picture is repeated along one axis: in steps from ``start``, each with some room before it."""
+    """The places of a picture repeated along one axis: in steps from ``start``, each with some room before
+    it.
+    """
 
     start: int
     step: int
@@ -77,7 +79,9 @@ class Tiles(NamedTuple):
 def watermark_tiles(
     mark: tuple[int, int], image: tuple[int, int], watermark: Watermark
 ) -> tuple[Tiles, Tiles]:
-    """Return where a watermark lies across and down a picture. Parts outside of it are to be clipped."""
+    """Return the places of a watermark across and down a picture. Parts outside of the picture are to be
+    clipped.
+    """
     left, top = watermark_position(mark, image, watermark)
     kinds = watermark.tiles_x, watermark.tiles_y
     across = _tiles(kinds[0], mark[0], image[0], start=left, gap=watermark.offset_x)

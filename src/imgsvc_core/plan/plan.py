@@ -1,4 +1,4 @@
-"""What will be done to a picture, in order, with all sizes."""
+"""The plan of the work on a picture: all steps in order, with all sizes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from imgsvc_core.plan.tracking import tracked
 class Plan:
     """The compiled request. ``str(plan)`` explains it.
 
-    With several ``save`` settings the best file is taken, and ``why_saved`` says why it is these. Graphics
-    are written as ``save_exactly`` says, if it says anything.
-    ``frame`` is the number of the one that is kept, if it is not the first.
-    ``memory`` is the most bytes that the plan takes, beyond those of the program itself. ``faces`` lie in the
-    result, or before the first smart crop if there is one; they are None if nothing looked for them.
+    With several ``save`` settings the best file is taken; ``why_saved`` gives the reason for the settings.
+    Graphics are written with ``save_exactly``, if it is set. ``frame`` is the number of the frame that is
+    kept, if it is not the first. ``memory`` is the most bytes that the plan takes, in addition to those of
+    the program itself. ``faces`` lie in the result, or before the first smart crop if there is one; they are
+    None if no step looked for them.
     """
 
     info: ImageInfo
@@ -45,7 +45,9 @@ class Plan:
         return self.steps[-1].after if self.steps else Size(self.info.width, self.info.height)
 
     def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...] | None:
-        """Return the faces that the result shows. ``regions`` are left and top of what smart crops kept."""
+        """Return the faces that the result shows. ``regions`` are left and top of the parts that smart crops
+        kept.
+        """
         if self.faces is None:
             return None
         faces, places, followed = self.faces, iter(regions), True
@@ -58,7 +60,7 @@ class Plan:
         return faces
 
     def losses(self, format: str) -> list[str]:
-        """Return a sentence for each thing that the format cannot hold: frames and transparency."""
+        """Return a sentence for each loss by the format: frames and transparency."""
         row = FORMATS[format]
         sentences = []
         if self.frames < self.info.frames:
@@ -69,7 +71,7 @@ class Plan:
         return sentences
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return each stage as phase, what is done and why, and width and height of a frame after it."""
+        """Return for each stage its phase, its work, the reason, and width and height of a frame after it."""
         stored = Size(self.info.width, self.info.height)
         why_loaded = loading.why(self.load, self.steps, self.frames)
         return [

@@ -1,4 +1,4 @@
-"""What is looked up in pixels before a plan is made, because sizes depend on it."""
+"""Facts from the pixels of a source, which a plan needs because sizes depend on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Seen:
 
     Args:
         faces: the faces, or None if no request looks at them.
-        borders: for each trim, what the border encloses. A trim without one is planned for a source without
+        borders: for each trim, the box inside of its border. A missing trim is planned for a source without
             a border.
         frames: the sides of nine-patch frames by the ids of their pictures.
     """

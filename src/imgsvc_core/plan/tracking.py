@@ -1,4 +1,4 @@
-"""Where faces lie after a step."""
+"""The places of faces after a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Mirrorings and quarter turns, as the eight EXIF orientations, and how they trade places with crops."""
+"""Mirrorings and quarter turns as the eight EXIF orientations, and the crops before them that equal crops
+after them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from imgsvc_core.spec import Flip
 
 _Matrix = tuple[int, int, int, int]
 
-# Where a stored vector (right, down) points in the upright picture, row by row, per EXIF orientation.
+# Matrices from stored vectors (right, down) to the upright picture, row by row, for each EXIF orientation.
 _MATRICES: dict[int, _Matrix] = {
     1: (1, 0, 0, 1),
     2: (-1, 0, 0, 1),
@@ -23,7 +25,7 @@ _QUARTERS = {0: 1, 90: 6, 180: 3, 270: 8}
 
 
 def then(first: int, second: int) -> int:
-    """Return the orientation that does ``first`` and then ``second``."""
+    """Return the orientation that combines ``first`` and then ``second``."""
     a, b, c, d = _MATRICES[second]
     e, f, g, h = _MATRICES[first]
     return _ORIENTATIONS[(a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)]
@@ -52,13 +54,13 @@ def turned(size: Size, orientation: int) -> Size:
 
 
 def turned_box(box: Box, size: Size, orientation: int) -> Box:
-    """Return where a rectangle of a picture lies after the turn."""
+    """Return the place of a rectangle of a picture after the turn."""
     left, top, width, height = turned_area(Area(*box), size, orientation)
     return Box(int(left), int(top), int(width), int(height))
 
 
 def turned_area(area: Area, size: Size, orientation: int) -> Area:
-    """Return where a rectangle lies after the turn. Its edges may fall inside pixels."""
+    """Return the place of a rectangle after the turn. Its edges may fall inside pixels."""
     a, b, c, d = _MATRICES[orientation]
     across = 2 * area.left + area.width - size.width
     down = 2 * area.top + area.height - size.height

@@ -14,9 +14,10 @@ K = TypeVar("K")
 
 
 def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, Plan]]]:
-    """Return how to decode the source, each time with the plans that this serves.
+    """Return settings to decode the source, each with the plans that use it.
 
-    Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one.
+    Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one
+    plan.
     """
     groups: dict[tuple[bool, float], dict[K, Plan]] = {}
     for key, plan in plans.items():

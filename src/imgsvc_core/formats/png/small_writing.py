@@ -1,7 +1,8 @@
 """Small PNGs, encoded in the thread of the caller.
 
-libvips hands each picture through three threads, which takes four times as long as to encode 4096 pixels. Its
-threads still compute the pixels: in any other thread it computes what several operations share once for each.
+libvips passes each picture through three threads, which takes four times as long as encoding 4096 pixels.
+Its threads still compute the pixels. In any other thread, it would compute pixels that several operations
+share once for each of them.
 """
 
 from __future__ import annotations

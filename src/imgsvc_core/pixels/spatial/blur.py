@@ -19,9 +19,9 @@ BLURS: Mapping[str, Callable[[pyvips.Image, Blur], pyvips.Image]] = {
     ),
     "zoom": lambda image, blur: zoom_blur(image, zoom_depth(blur.value)),
 }
-"""How each mode of `Blur` works on a picture."""
+"""The function of each mode of `Blur`."""
 
 
 def blur(image: pyvips.Image, blur: Blur) -> pyvips.Image:
-    """Blur as is asked for."""
+    """Blur the picture in the requested mode."""
     return BLURS[blur.mode](image, blur)

@@ -1,4 +1,4 @@
-"""Gaussian blur: a separable convolution, done on a smaller picture where the blur is wide."""
+"""Gaussian blur: a separable convolution, on a smaller picture if the blur is wide."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDE_SIGMA_DEEP = 8.0
 
 _SMALL_SIGMA = 3.5
 _SMALL_SIGMA_DEEP = 4.0
-"""At least this much is left to blur in the smaller picture, which hides that it was made smaller."""
+"""The least blur of the smaller picture, which hides the reduction."""
 
 
 def gaussian_sigma(value: float, extent: int) -> float:
@@ -40,14 +40,14 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) 
     """
     if sigma < NEGLIGIBLE_SIGMA:
         return image
-    if straight:  # as plain bands, lest libvips multiplies by alpha
+    if straight:  # as plain bands, so that libvips does not multiply by alpha
         plain = _blur(image.copy(interpretation="multiband"), sigma)
         return plain.copy(interpretation=image.interpretation)
     return filtered_premultiplied(image, lambda bands: _blur(bands, sigma))
 
 
 def filter_gaussian(image: pyvips.Image, filter: GaussianBlur) -> pyvips.Image:
-    """Blur by the standard deviation that is asked for."""
+    """Blur by the requested standard deviation."""
     return gaussian_blur(image, filter.sigma, straight=filter.straight)
 
 
@@ -73,9 +73,9 @@ def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
     """Shrink, blur and enlarge 8 bits. Together the three have the variance of the wanted Gaussian.
 
     Linear weights keep the position of the light. Means of boxes would lose it, and err near the borders.
-    The factor is a power of two. Rows are enlarged linearly while there are few of them; columns by repeating
-    pixels and averaging them twice, a quadratic spline, with a mask whose sum is a power of two: what
-    convolution does fastest, and exactly.
+    The factor is a power of two. Rows are enlarged linearly while there are few of them. Columns are
+    enlarged by repeating pixels and averaging them twice, which is a quadratic spline. The sum of its mask
+    is a power of two, so the convolution is exact and fast.
     """
     factor = 2 ** int(math.log2(sigma / _SMALL_SIGMA))
     framed, margin = _framed(image, sigma, factor)
@@ -102,7 +102,8 @@ def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
     """
     factor = int(sigma / _SMALL_SIGMA_DEEP)
     framed, margin = _framed(image, sigma, factor)
-    # One way after the other: both at once, each tile of the small picture needs much of the large one.
+    # One axis after the other: with both at once, each tile of the small picture needs much of the large
+    # one.
     narrow = in_memory(framed.cast("float").reduceh(factor, kernel="linear"))
     small = in_memory(narrow.reducev(factor, kernel="linear").rint().cast("ushort"))
     rest = math.sqrt(sigma**2 - 2 * _triangle_variance(factor)) / factor
@@ -138,7 +139,7 @@ def _enlarged(
 
 
 def _framed(image: pyvips.Image, sigma: float, factor: int) -> tuple[pyvips.Image, int]:
-    """Return the picture with a margin as wide as the blur reaches, and the width of the margin.
+    """Return the picture with a margin of the blur's reach, and the width of the margin.
 
     Both sides and the margin are multiples of the factor.
     """

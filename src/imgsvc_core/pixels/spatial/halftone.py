@@ -32,7 +32,7 @@ _COLOR_SCREENS = ((3, 1), (1, 3), (1, 0))
 """Directions (x, y) of the rows of dots: 45 degrees; 18.4 for cyan, 71.6 for magenta, 0 for yellow."""
 
 _DOT_PHASE = (0.37, 0.71)
-"""Where the first dot lies, in pixels: off the grid, so that few pixels are equally far from a dot."""
+"""Place of the first dot in pixels: off the grid, so that few pixels are equally far from a dot."""
 
 
 def halftone_pitch(value: float, extent: int) -> float:
@@ -51,7 +51,7 @@ def halftone(image: pyvips.Image, pitch: float) -> pyvips.Image:
 
 
 def filter_halftone(image: pyvips.Image, filter: Halftone) -> pyvips.Image:
-    """Print the picture in dots of the size that is asked for."""
+    """Print the picture in dots of the requested size."""
     return halftone(image, halftone_pitch(filter.value, shorter_side(image)))
 
 

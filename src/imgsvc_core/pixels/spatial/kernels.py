@@ -1,4 +1,4 @@
-"""Convolution: the weights of Gaussians and lines, and the way through libvips that suits them."""
+"""Convolution: the weights of Gaussians and lines, and the fastest exact operation of libvips for them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ _HALVES_PEAK_BOTH_WAYS = 0.25
 """The same in two passes, if the results of two such masks are averaged."""
 
 _EDGE, _NOISE = 2 * 255 / 1.05, 4.5 * 127.5 / 1.7
-"""What errors of weights do to a step edge, in two passes, and to the worst of 100,000 pixels of noise.
+"""The effect of errors of weights on a step edge, in two passes, and on the worst of 100,000 pixels of
+noise.
 
-They are parts of what, with rounding, leaves photographs within 1.5 levels and noise within 2.5.
+They are parts of the error that, with rounding, keeps photographs within 1.5 levels and noise within 2.5.
 """
 
 _CARRIED = np.linspace(0, 1, 11)
 _BEGUN = np.linspace(-0.6, 0.6, 13)
 """The parts of a rounding error that may be carried on, and errors to begin with."""
 
-_CARRIED_OF_LINES = 0.9  # whose masks have very many weights
+_CARRIED_OF_LINES = 0.9  # lines whose masks have very many weights
 
 _SAMPLES = 16
-"""Points of a line looked at in each pixel."""
+"""Points of a line that are sampled in each pixel."""
 
 
 def gaussian_weights(sigma: float) -> Weights:
@@ -125,8 +126,8 @@ def _integer_line(weights: Weights) -> Weights:
 def _integer_row(weights: Weights, largest: int) -> tuple[Weights, float]:
     """Convert a row of weights to integers that sum to a power of two, and return how wrong they are.
 
-    Rounding keeps the sum and the symmetry. A part of each remainder is carried to the next weight: that part
-    with which the errors are smallest.
+    Rounding keeps the sum and the symmetry. A part of each remainder is carried to the next weight. The part
+    is chosen that makes the errors smallest.
     """
     exact, total = weights.ravel(), _total(weights, largest)
     parts, begun = (grid.ravel() for grid in np.meshgrid(_CARRIED, _BEGUN))
@@ -154,7 +155,7 @@ def _rounded(exact: Weights, total: int, parts: Weights, begun: Weights) -> Weig
 
 
 def _largest_errors(errors: Weights, exact: Weights) -> Weights:
-    """Return how far edges or noise are off at most, for each row of errors: 1 is what is allowed."""
+    """Return the largest error of edges or noise for each row of errors; 1 is the allowed error."""
     squares, products = (errors**2).sum(axis=1), errors @ exact
     noise = np.sqrt(2 * squares * (exact @ exact) + 2 * products**2)
     edge = np.abs(np.cumsum(errors, axis=1)).max(axis=1)

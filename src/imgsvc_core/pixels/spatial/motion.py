@@ -15,7 +15,7 @@ _LENGTH = 0.1
 
 _LARGEST_MASK = 900
 _LARGEST_PIECE = 128
-"""A line whose mask has a larger area, or which is longer, is put together from shorter ones."""
+"""A line that is longer, or whose mask has a larger area, is composed of shorter ones."""
 
 _CHOICES = 6
 """Numbers of pieces that are tried to set them end to end without gaps."""
@@ -46,7 +46,7 @@ def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image
     pieces = _pieces(across, down)
     places = _places(across, down, pieces)
     margin_x, margin_y = abs(places[0][0]), abs(places[0][1])
-    # The border is added before blurring, so that the blur outside is right as well.
+    # The border is added before blurring, so that the blur is correct outside, too.
     framed = image.embed(
         margin_x, margin_y, image.width + 2 * margin_x, image.height + 2 * margin_y, extend="copy"
     )
@@ -56,7 +56,7 @@ def _long_smear(image: pyvips.Image, across: float, down: float) -> pyvips.Image
 
 
 def _places(across: float, down: float, pieces: int) -> list[tuple[int, int]]:
-    """Return where the pieces of a line lie, rounded to whole pixels so that nothing is resampled."""
+    """Return the places of a line's pieces, rounded to whole pixels so that nothing is resampled."""
     middle = (pieces - 1) // 2
     return [
         (round(place * across / pieces), round(place * down / pieces)) for place in range(-middle, middle + 1)
@@ -64,7 +64,7 @@ def _places(across: float, down: float, pieces: int) -> list[tuple[int, int]]:
 
 
 def _pieces(across: float, down: float) -> int:
-    """Return an odd number of pieces: the one of a few that keeps angle and length best."""
+    """Return the odd number of pieces, of a few, that keeps angle and length best."""
     fewest = 3
     while not _fits(across / fewest, down / fewest):
         fewest += 2

@@ -17,7 +17,7 @@ from imgsvc_core.spec.internal import Mosaic
 _CELL = 0.1
 """Side of a cell at value 100, in parts of the shorter side; chosen by looking at photographs."""
 
-_LINES = 256  # that are computed at once, or one row of cells
+_LINES = 256  # lines that are computed at once, or one row of cells if it is larger
 
 
 def pixellate_cell(value: float, extent: int) -> float:
@@ -54,12 +54,12 @@ def mosaic(image: pyvips.Image, cell: int) -> pyvips.Image:
 
 
 def filter_pixellate(image: pyvips.Image, filter: Pixellate) -> pyvips.Image:
-    """Show the picture in cells of the size that is asked for."""
+    """Show the picture in cells of the requested size."""
     return pixellate(image, pixellate_cell(filter.value, shorter_side(image)))
 
 
 def filter_mosaic(image: pyvips.Image, filter: Mosaic) -> pyvips.Image:
-    """Show the picture in square cells as is asked for."""
+    """Show the picture in square cells of the requested size."""
     return mosaic(image, filter.cell)
 
 
@@ -68,8 +68,8 @@ def _mosaic(image: pyvips.Image, columns: int, rows: int) -> pyvips.Image:
     widths, heights = np.diff(left), np.diff(top)
     means = np.empty((rows, columns, image.bands), np.uint16)
     at_once = max(1, _LINES * rows // image.height)
-    # Strips go from top to bottom, so that the source may stream. They are computed in threads of libvips: in
-    # any other thread it computes what several operations share once for each of them.
+    # Strips go from top to bottom, so that the source may stream. They are computed in threads of libvips.
+    # In any other thread, libvips would compute pixels that several operations share once for each of them.
     for first in range(0, rows, at_once):
         cells = slice(first, first + at_once)
         start, end = int(top[first]), int(top[min(cells.stop, rows)])

@@ -1,4 +1,4 @@
-"""Sharpening: the difference between a picture and its blur, added once more."""
+"""Sharpening: add the difference between a picture and its blur."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sharpen(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
     if gain == 0:
         return image
     color, alpha = split_alpha(image)
-    scale = _WHITE // white(image)  # the luma has 16 bits, lest its rounding is multiplied by the gain
+    scale = _WHITE // white(image)  # the luma has 16 bits, so that the gain does not multiply its rounding
     luma = color.recomb(_LUMA) if color.bands > 1 else color
     luma = (luma * scale).rint().cast("ushort").copy(interpretation="grey16")
     opacity = None if alpha is None else (alpha * scale).cast("ushort")
@@ -65,17 +65,17 @@ def unsharp(image: pyvips.Image, gain: float, sigma: float) -> pyvips.Image:
 
 
 def adjust_sharpen(image: pyvips.Image, adjustment: Sharpen) -> pyvips.Image:
-    """Strengthen or soften fine detail as is asked for."""
+    """Strengthen or soften fine detail by the requested amount."""
     return sharpen(image, sharpen_gain(adjustment.value), sharpen_sigma(shorter_side(image)))
 
 
 def adjust_unsharp(image: pyvips.Image, adjustment: Unsharp) -> pyvips.Image:
-    """Strengthen local contrast as is asked for."""
+    """Strengthen local contrast by the requested amount."""
     return unsharp(image, adjustment.value / 100, unsharp_sigma(shorter_side(image)))
 
 
 def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.Image:
-    """Sharpen L* of Lab as libvips does. Alpha stays; with alpha, the colors count by their alpha."""
+    """Sharpen L* of Lab as libvips does. Alpha stays, and weights the colors."""
     if filter.sigma == 0:
         return image
     options = {
@@ -95,5 +95,5 @@ def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.I
 
 
 def _blurred(color: pyvips.Image, alpha: pyvips.Image | None, sigma: float) -> pyvips.Image:
-    """Return the blurred colors, in which transparent pixels have no part."""
+    """Return the blurred colors, without the colors of transparent pixels."""
     return split_alpha(gaussian_blur(join_alpha(color, alpha), sigma))[0]

@@ -1,4 +1,4 @@
-"""Vignette: the picture grows darker towards its corners."""
+"""Vignette: darken the picture towards its corners."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def vignette(image: pyvips.Image, strength: float, radius: float) -> pyvips.Imag
 
 
 def filter_vignette(image: pyvips.Image, filter: Vignette) -> pyvips.Image:
-    """Darken the corners as is asked for."""
+    """Darken the corners by the requested amount."""
     return vignette(image, filter.value / 100, filter.radius / 100)
 
 
 def _gain(width: int, height: int, strength: float, radius: float) -> pyvips.Image:
     """Return one band of factors, which is streamed.
 
-    r^2 is the sum of a row and a column, and a table gives the factor for it. Both count from the corners, so
-    that these get all of the strength however narrow the dark part is.
+    r^2 is the sum of a row and a column, and a table gives the factor for it. Both count from the corners,
+    so that the corners get the full strength even if the dark part is narrow.
     """
     x2, y2 = (np.square(np.arange(side) - (side - 1) / 2) for side in (width, height))
     scale = _STEPS / (1 - radius) / (1 + radius) / (x2[0] + y2[0])
     across, down = ((squares - squares[0]) * scale for squares in (x2, y2))
-    down += _STEPS + 0.5  # the cast to whole numbers cuts
+    down += _STEPS + 0.5  # the cast to whole numbers truncates
     beyond = pyvips.Image.new_from_array(across.astype(np.float32).reshape(1, width)).replicate(1, height)
     beyond += pyvips.Image.new_from_array(down.astype(np.float32).reshape(height, 1)).replicate(width, 1)
     steps = np.arange(_STEPS + 1) / _STEPS
     r = np.sqrt(radius**2 + steps * (1 - radius) * (1 + radius))
-    # This is (r - radius) / (1 - radius) without the differences, of which little is exact near 1.
+    # This is (r - radius) / (1 - radius) without the differences, which lose precision near 1.
     t = np.divide(steps * (1 + radius), r + radius, out=np.zeros_like(steps), where=steps > 0)
     table = (1 - strength * t**2 * (3 - 2 * t)).astype(np.float32)
     return beyond.cast("ushort").maplut(pyvips.Image.new_from_array(table.reshape(1, -1)))

@@ -11,7 +11,9 @@ from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.premultiplied import filtered_premultiplied
 
 _DEPTH = 0.2
-"""How much of the distance to the center a pixel travels at value 100; chosen by looking at photographs."""
+"""The part of the distance to the center that a pixel travels at value 100; chosen by looking at
+photographs.
+"""
 
 _STEP = 1.5
 """Distance in pixels, at the corners, of two samples of a streak."""
@@ -20,7 +22,7 @@ _LONG_TRAVEL = 24.0
 """Travel in pixels from which sizes may be rounded to whole pixels between two passes."""
 
 _BLURRING_FACTOR = 1.004
-"""Factor from which `reduce`, which averages what it leaves out, would blur the center visibly."""
+"""Factor from which on the averaging of `reduce` would blur the center visibly."""
 
 
 def zoom_depth(value: float) -> float:
@@ -65,7 +67,7 @@ def _zoom(image: pyvips.Image, depth: float, travel: float) -> pyvips.Image:
         nearer = blurred.crop(left, top, width, height)
         if exact[step]:
             farther = _magnified(blurred, 1 / factor, width, height)
-        else:  # vectorized, but by whole pixels
+        else:  # this way is vectorized, but moves by whole pixels
             farther = blurred.reduce(blurred.width / width, blurred.height / height, kernel="linear")
         # Rounding up and down in turn keeps the mean.
         blurred = in_memory(((nearer + farther + step % 2) >> 1).cast(source.format))

@@ -1,4 +1,4 @@
-"""Color arithmetic on numbers: what each adjustment and color filter means, apart from any picture.
+"""Color arithmetic on numbers: the meaning of each adjustment and color filter, without any picture.
 
 ==================  ===========================================================================
 ``constants``       the numbers that were chosen by eye, and the CSS luma weights

@@ -1,4 +1,4 @@
-"""Numbers shared by the color formulas, and those that were chosen by looking at results."""
+"""Numbers that the color formulas share, and numbers that were chosen by looking at results."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ ENHANCE_NEUTRAL: Final = 0.02
 """HSV saturation below which a flat ground is gray, and so is the light."""
 
 ENHANCE_MUCH_GRAY: Final = 0.25
-"""Part of the pixels that such mid tones must be, lest a brown cat is taken for a gray one."""
+"""Least part of such mid tones among the pixels, so that a brown cat is not taken for a gray one."""
 
 ENHANCE_COLORED_LIGHT: Final = 0.5
 """Saturation of linear light from which highlights have a color of their own."""

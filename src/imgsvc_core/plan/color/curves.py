@@ -1,8 +1,8 @@
 """Per-channel curves of the adjustments.
 
-Every curve is defined on all real numbers, because curves that are folded into one table are clamped only
-at its end: what exposure pushes above white, a lower brightness brings back. Beyond [0, 1] the power laws go
-on as odd functions, and shadow and highlight leave values as they are. All curves are monotone there, too.
+Every curve is defined on all real numbers, because folded curves are clamped only at the end of their table:
+a lower brightness brings back values that exposure pushed above white. Beyond [0, 1] the power laws continue
+as odd functions, and shadow and highlight leave values as they are. All curves are monotone there, too.
 
 Arrays have the shape (n, 1) or (n, 3). A curve that differs between the channels gives (n, 3).
 """

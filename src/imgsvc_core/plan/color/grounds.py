@@ -18,8 +18,8 @@ IntArray = npt.NDArray[np.int64]
 def is_surrounded(colors: FloatArray) -> bool:
     """Return True if a bright and smooth ground surrounds a picture, shape (height, width, bands).
 
-    That is how products, prints and pages are shown: light may fall off along the ground, which may have
-    noise. A white margin without any is none.
+    Products, prints and pages are shown on such grounds. Light may fall off along the ground, and the ground
+    has noise. A white margin without noise is not such a ground.
     """
     side = c.ENHANCE_NOISE_SIDE
     if min(colors.shape[:2]) < side:
@@ -63,7 +63,7 @@ def without_noise(colors: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return a picture, shape (height, width, bands), with even colors on noisy grounds, and where these are.
 
     Such a ground mostly consists of squares whose pixels differ by no more than the noise of a camera, and
-    whose mean colors are the same. Those of skies and walls change from one end to the other.
+    whose mean colors are the same. The colors of skies and walls change from one end to the other.
     """
     levels = colors * 255
     even, ground = colors.copy(), np.zeros(colors.shape[:2], bool)
@@ -105,7 +105,7 @@ def _covered(squares: BoolArray, side: int) -> BoolArray:
 
 
 def _commonest(colors: IntArray) -> IntArray | None:
-    """Return the color that most of them have, or None if there are none."""
+    """Return the most frequent color, or None if there are no colors."""
     found, counts = np.unique(colors @ (256 ** np.arange(colors.shape[1])), return_counts=True)
     if not len(found):
         return None

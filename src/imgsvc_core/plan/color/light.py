@@ -1,4 +1,4 @@
-"""From channels of RGB spaces to linear light of sRGB, and HDR to SDR: tables and matrices.
+"""Tables and matrices from channels of RGB spaces to linear light of sRGB, and from HDR to SDR.
 
 HDR is tone-mapped by the EETF of Report ITU-R BT.2390-11, section 5.4, applied to the largest of red, green
 and blue so that hues stay. The white of the result is the reference white of HDR, 203 cd/m2 (Report ITU-R

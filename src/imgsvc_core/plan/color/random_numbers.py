@@ -1,4 +1,4 @@
-"""The numbers of glibc's ``random``, so that noise of a seed is the same as where a URL comes from."""
+"""The numbers of glibc's ``random``, so that noise of a seed is the same as in other services."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MOST_AT_ONCE = 1024
 def random_numbers(seed: int, count: int) -> NDArray[np.uint32]:
     """Return the first numbers after ``srandom(seed)``.
 
-    Each is the sum of the ones 31 and 3 places before it, so that a power of a matrix leads from one place to
-    any later one. Several stretches are computed at once.
+    Each number is the sum of the numbers 31 and 3 places before it, so a power of a matrix leads from one
+    place to any later one. Several stretches are computed at once.
 
     >>> random_numbers(1, 3).tolist()
     [1804289383, 846930886, 1681692777]

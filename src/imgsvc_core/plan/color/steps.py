@@ -28,7 +28,7 @@ _TOLERANCE = 1e-9
 
 @attrs.frozen
 class Curve:
-    """What folding needs to know of a curve, whose formula is in `curves.FORMULAS`.
+    """The facts of a curve for folding. Its formula is in `curves.FORMULAS`.
 
     Attributes:
         neutral: the values at which it is the identity; None if there are none.

@@ -1,4 +1,4 @@
-"""What all steps have in common, and a step at its place in a plan."""
+"""The base of all steps, and a step at its place in a plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from imgsvc_core.spec.color import TRANSPARENT
 
 @attrs.frozen(kw_only=True)
 class Traits:
-    """What the compiler has to know of a step beside the size.
+    """The facts of a step for the compiler, besides the size.
 
     Args:
         rereads: the step needs pixels more than once or out of order.
         copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
-        copies_before: how many copies of the frame before it, as it was decoded, it holds in memory.
+        copies_before: how many decoded copies of the frame before it the step holds in memory.
         brings_color: the step can make a gray picture colored.
         brings_alpha: the step makes pixels transparent.
         removes_alpha: no pixel is transparent after the step.
@@ -46,7 +46,7 @@ class Traits:
 
 
 PLAIN = Traits()
-"""The traits of a step that takes line after line."""
+"""The traits of a step that works line by line."""
 
 
 class Step(abc.ABC):
@@ -55,15 +55,15 @@ class Step(abc.ABC):
     __slots__ = ()
 
     pixels: ClassVar[str]
-    """The function that does it to pixels, as ``module:function`` of `imgsvc_core.pixels`."""
+    """Return the function that works on the pixels, as ``module:function`` of `imgsvc_core.pixels`."""
 
     @property
     @abc.abstractmethod
     def text(self) -> str:
-        """Say what the step does."""
+        """Return what the step does."""
 
     def why(self, before: Size) -> str:
-        """Say why a frame of the size before it needs the step. Empty if the request says it all."""
+        """Return why a frame of this size needs the step, or an empty text if the request tells it."""
         return ""
 
     def size_after(self, before: Size) -> Size:
@@ -71,11 +71,11 @@ class Step(abc.ABC):
         return before
 
     def box_after(self, box: Box, before: Size) -> Box:
-        """Return where a rectangle of a frame lies after the step."""
+        """Return the place of a rectangle of a frame after the step."""
         return box
 
     def joined(self, following: Step) -> Step | None:
-        """Return one step that does the work of this and the next one, or None if no step can."""
+        """Return one step that does the work of this step and the next, or None if no step can."""
         return None
 
     @property
@@ -85,7 +85,7 @@ class Step(abc.ABC):
 
     @property
     def traits(self) -> Traits:
-        """Return what the compiler has to know."""
+        """Return the facts for the compiler."""
         return PLAIN
 
 

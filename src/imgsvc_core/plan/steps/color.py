@@ -53,7 +53,7 @@ class Recolor(Step):
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The operations without the measured corrections, folded."""
+        """Return the folded operations, without the measured corrections."""
         return fold(self.operations, gray=self.gray)
 
     @property
@@ -76,7 +76,7 @@ class Recolor(Step):
 
     @cached_property
     def traits(self) -> Traits:
-        """What the compiler has to know."""
+        """Return the facts for the compiler."""
         return Traits(
             rereads=self.enhance,  # measuring a histogram takes a pass of its own
             brings_color=any(step.brings_color and not step.neutral for step in self.operations),
@@ -86,7 +86,9 @@ class Recolor(Step):
 
 @functools.lru_cache(maxsize=256)
 def recoloring(operations: tuple[ColorStep, ...], *, enhance: bool, gray: bool) -> Recolor:
-    """Return the step of color operations. One request, and what it is folded to, is often that of many."""
+    """Return the step of color operations. Equal ones share a step, because many pictures often have the
+    same request.
+    """
     return Recolor(operations, enhance, gray)
 
 

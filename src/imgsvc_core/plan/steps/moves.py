@@ -58,7 +58,7 @@ class Turn(Step):
 
     @property
     def traits(self) -> Traits:
-        return PLAIN if self.orientation == 2 else _REREADS  # from left to right it works line by line
+        return PLAIN if self.orientation == 2 else _REREADS  # mirroring from left to right works line by line
 
 
 @attrs.frozen
@@ -139,7 +139,7 @@ class SmartCrop(Step):
         return _REREADS
 
     def at(self, left: int, top: int) -> CropBox:
-        """Return the crop that the pixels decide on."""
+        """Return the crop at the place that the pixels decide."""
         return CropBox(Box(left, top, *self.size), self.asked)
 
 
@@ -147,8 +147,8 @@ class SmartCrop(Step):
 class Resample(Step):
     """Resample to a size. ``asked`` is the operation that it comes from.
 
-    ``pillow`` resamples in memory, as Pillow does, and ``draft`` decodes a JPEG for that at the smallest
-    scale that suffices.
+    ``pillow`` resamples in memory, as Pillow does. ``draft`` then decodes a JPEG at the smallest scale that
+    suffices.
     """
 
     size: Size
@@ -162,7 +162,7 @@ class Resample(Step):
 
     @property
     def kernel(self) -> str | None:
-        """The kernel that was asked for."""
+        """Return the requested kernel."""
         return self.asked.kernel if isinstance(self.asked, Resize) else None
 
     @property
@@ -186,7 +186,7 @@ class Resample(Step):
 
     @property
     def is_usual(self) -> bool:
-        """Return True if the result need not be that of a certain resampler."""
+        """Return True if any resampler may make the result."""
         return not (self.exact or self.pillow)
 
     def joined(self, following: Step) -> Step | None:
