@@ -15,7 +15,7 @@ from PIL import Image, IptcImagePlugin, PngImagePlugin
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import exif, xmp
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.heif.items import read_exif
+from imgsvc_core.formats.heif.items import read_exif, read_items
 from imgsvc_core.formats.metadata import EXIF
 from imgsvc_core.formats.reader import HeaderReader
 from tests.support import requires
@@ -249,10 +249,15 @@ def test_of_two_items_the_first_counts(make: Callable[[bytes, bytes], bytes]) ->
 def test_a_block_beyond_the_end_is_none() -> None:
     data = _two_in_avif(_block(), _block())
     place = data.index(b"iloc") + 4 + 8 + 16 + 12  # after version, sizes, count, the first item and the head
-    assert read_exif(HeaderReader(ByteSource(data), "HEIF")) is not None
+
+    def found(file: bytes) -> bytes | None:
+        reader = HeaderReader(ByteSource(file), "HEIF")
+        return read_exif(reader, read_items(reader))
+
+    assert found(data) is not None
     for wrong in (b"\xff\xff\xff\xff" + bytes(4), bytes(4) + b"\xff\xff\xff\xff"):
         damaged = data[: place - 2] + wrong + data[place + 6 :]
-        assert read_exif(HeaderReader(ByteSource(damaged), "HEIF")) is None
+        assert found(damaged) is None
 
 
 # Packets

@@ -134,6 +134,7 @@ def test_first_frame_of_an_animation(name: str) -> None:
 # Damage
 
 
+WHOLE = LoadSettings(all_frames=True)
 _HALVES_THAT_ARE_WHOLE = {"tiff_pyramid"}  # the full picture comes first, its copies last
 
 
@@ -143,8 +144,9 @@ def test_truncated_files_are_refused(name: str, share: float) -> None:
     data = encoded(name).data
     picture = probe(ByteSource(data))
     picture.source = ByteSource(data[: int(len(data) * share)])
+    pixels_are_later = name != "svg"  # all of it is header
     with pytest.raises(CorruptImage), translate_errors(picture.name):
-        load(picture, LoadSettings(all_frames=True)).copy_memory()
+        (load(picture, WHOLE) if pixels_are_later else probe(picture.source).load(WHOLE)).copy_memory()
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -431,14 +433,11 @@ def test_gray_of_limited_range_comes_out_in_full_range(
     assert (limited.min(), limited.max()) == (0, white)
 
 
-@pytest.mark.parametrize("stated", ["in properties", "in the stream"])
 @pytest.mark.parametrize("range_", ["limited", "full"])
-def test_the_range_of_gray_is_taken_from_properties_or_the_stream(range_: str, stated: str) -> None:
+def test_the_range_of_gray_with_alpha(range_: str) -> None:
     ramp = Image.fromarray(_gray_ramp(8).astype(np.uint8))
     transparent = Image.merge("LA", (ramp, ramp))
     data = handmade.pillow(transparent, "AVIF", quality=100, subsampling="4:0:0", range=range_)
-    if stated == "in the stream":
-        data = data.replace(b"colrnclx", b"freenclx")
     found = read(data).numpy().astype(int)
     assert np.abs(found - np.asarray(ramp)[..., None]).max() <= 2
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.heif.header import HeifHeader
     from imgsvc_core.formats.sink import Sink
 
 
@@ -43,6 +44,8 @@ class Heic(Format):
     becomes = "heic"
     extra = "heic"
 
+    header: HeifHeader
+
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
         """Return True if the brands of the file are those of HEIC, or of HEIF without a codec of its own."""
@@ -59,13 +62,13 @@ class Heic(Format):
         """Return where the EXIF is that libvips would parse."""
         from imgsvc_core.formats.heif.items import exif_blocks
 
-        return tuple(exif_blocks(HeaderReader(self.source, self.title)))
+        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""
         from imgsvc_core.formats.heif.reading import read_heic
 
-        return read_heic(self.source, self.info, settings)
+        return read_heic(self.source, self.info, self.header, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -93,6 +96,8 @@ class Avif(Format):
     max_side = 16_384
     becomes = "avif"
 
+    header: HeifHeader
+
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
         """Return True if the brands of the file are those of AVIF."""
@@ -109,13 +114,13 @@ class Avif(Format):
         """Return where the EXIF is that libvips would parse."""
         from imgsvc_core.formats.heif.items import exif_blocks
 
-        return tuple(exif_blocks(HeaderReader(self.source, self.title)))
+        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""
         from imgsvc_core.formats.heif.reading import read_avif
 
-        return read_avif(self.source, self.info, settings)
+        return read_avif(self.source, self.info, self.header, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -126,7 +131,7 @@ class Avif(Format):
 
 
 def _probe(reader: HeaderReader) -> Heic | Avif:
-    from imgsvc_core.formats.heif.header import read_info
+    from imgsvc_core.formats.heif.header import read_header
 
-    info = read_info(reader)
-    return (Heic if info.format == "heic" else Avif)(reader.source, info, None)
+    info, header = read_header(reader)
+    return (Heic if info.format == "heic" else Avif)(reader.source, info, header)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import attrs
 
-from imgsvc_core.formats.bits import StreamColors
 from imgsvc_core.formats.boxes import FileBox
-from imgsvc_core.formats.heif import av1, hevc
 from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -27,8 +26,6 @@ _LONGEST_ROLE = 64
 _PROFILES = frozenset({b"prof", b"rICC"})
 _FULL_RANGE = 0x80
 _QUARTER_TURNS = frozenset({1, 3})
-_AV1_CONFIGURATION = 4  # bytes before the units of the stream
-_LONGEST_STREAM_HEAD = 1 << 12
 _DEEPEST = 8  # pictures made of pictures; cameras make grids, which is 2
 _LONGEST_TYPE_BOX = 1 << 14
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"})
@@ -43,6 +40,14 @@ class _Coding:
     format: str
     depth: int
     chroma: int
+
+
+class _Colors(NamedTuple):
+    """What a property states of the colors: the code points of primaries and transfer, and the range."""
+
+    primaries: int
+    transfer: int
+    full_range: bool
 
 
 def is_heic(reader: HeaderReader) -> bool:
@@ -66,10 +71,24 @@ def _brand(reader: HeaderReader) -> str | None:
     return "heic" if major in _HEIC_BRANDS else "avif" if major in _AVIF_BRANDS else None
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
+@attrs.frozen
+class HeifHeader:
+    """The items of a file, and True if its picture is gray with black at 16 and white at 235, of 8 bits."""
+
+    items: Items
+    limited_gray: bool
+
+    @property
+    def premultiplied(self) -> bool:
+        """True if the colors of the primary picture are multiplied by its alpha."""
+        return self.items.primary in self.items.premultiplied
+
+
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
-    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted.
+    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted. What the coded
+    picture itself states of its colors is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
     properties = items.properties.get(items.primary, ())
@@ -79,7 +98,8 @@ def read_info(reader: HeaderReader) -> ImageInfo:
     profile = any(
         box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
     )
-    return ImageInfo(
+    colors = _read_colors(reader, items)
+    info = ImageInfo(
         format=coding.format,
         width=width,
         height=height,
@@ -90,21 +110,9 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         alpha=_has_alpha(reader, items),
         decoded_pixels=decoded if decoded > width * height else None,
         profile=profile,
-        rgb_space=None if profile else _read_rgb_space(reader, items),
+        rgb_space=None if profile or colors is None else _rgb_space(reader, items, colors),
     )
-
-
-def is_premultiplied(reader: HeaderReader) -> bool:
-    """Return True if the colors of the primary picture are multiplied by its alpha."""
-    items = read_items(reader)
-    return items.primary in items.premultiplied
-
-
-def is_limited_gray(reader: HeaderReader) -> bool:
-    """Return True if the primary picture is gray with black at 16 and white at 235, of 8 bits."""
-    items = read_items(reader)
-    colors = _read_colors(reader, items)
-    return colors is not None and not colors.full_range and not _read_coding(reader, items).chroma
+    return info, HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
 
 
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
@@ -152,58 +160,29 @@ def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
     return pixels(items.primary, 1)
 
 
-def _with_first_parts(items: Items) -> Iterator[int]:
-    """Yield the primary item, then the first one that it is made of, and so on."""
+def _with_parts(items: Items) -> Iterator[FileBox]:
+    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
     item = items.primary
     for _ in range(_DEEPEST):
-        yield item
+        yield from items.properties.get(item, ())
         parts = items.parts.get(item)
         if not parts:
             return
         item = parts[0]
 
 
-def _with_parts(items: Items) -> Iterator[FileBox]:
-    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
-    for item in _with_first_parts(items):
-        yield from items.properties.get(item, ())
-
-
-def _read_rgb_space(reader: HeaderReader, items: Items) -> RgbSpace | None:
+def _rgb_space(reader: HeaderReader, items: Items, colors: _Colors) -> RgbSpace | None:
     light_level = next((box for box in _with_parts(items) if box.kind == b"clli"), None)
     peak = reader.unpack(">H", light_level.start)[0] if light_level else 0
-    colors = _read_colors(reader, items)
-    return from_code_points(*colors.code_points, peak) if colors and colors.code_points else None
+    return from_code_points(colors.primaries, colors.transfer, peak)
 
 
-def _read_colors(reader: HeaderReader, items: Items) -> StreamColors | None:
-    """Return the code points and the range that a property states, or else the coded picture."""
+def _read_colors(reader: HeaderReader, items: Items) -> _Colors | None:
     for box in _with_parts(items):
         if box.kind == b"colr" and reader.read(box.start, 4) == b"nclx":
             primaries, transfer, flags = reader.unpack(">HH2xB", box.start + 4)
-            return StreamColors((primaries, transfer), bool(flags & _FULL_RANGE))
-    return _colors_of_stream(reader, items)
-
-
-def _colors_of_stream(reader: HeaderReader, items: Items) -> StreamColors | None:
-    """Return what the coded picture states itself.
-
-    The header that does so is in the configuration of the codec. AV1 may have it only before the data.
-    """
-    for item in _with_first_parts(items):
-        for box in items.properties.get(item, ()):
-            if box.kind == b"hvcC":
-                return hevc.read_colors(_head(reader, box.start, box.end))
-            if box.kind == b"av1C":
-                configured = av1.read_colors(_head(reader, box.start + _AV1_CONFIGURATION, box.end))
-                start = items.places.get(item, reader.size)
-                return configured or av1.read_colors(_head(reader, start, reader.size))
+            return _Colors(primaries, transfer, bool(flags & _FULL_RANGE))
     return None
-
-
-def _head(reader: HeaderReader, start: int, end: int) -> bytes:
-    """Read what is between two offsets, but not much more than headers of streams need."""
-    return reader.read(start, min(end - start, _LONGEST_STREAM_HEAD)) if start < end else b""
 
 
 def _read_coding(reader: HeaderReader, items: Items) -> _Coding:

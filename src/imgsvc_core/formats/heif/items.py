@@ -14,7 +14,6 @@ from imgsvc_core.formats.reader import HeaderReader
 
 _MOST_ITEMS = 65_536
 _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
-_WITH_PLACES = {*_CANVAS_AT, b"av01"}
 _IN_FILE, _IN_ITEM_DATA = 0, 1
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
@@ -24,8 +23,8 @@ class Items:
     """The items of a file by number: the primary one, and of each its kind, properties and references.
 
     ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
-    ``places`` are where the data of derived pictures and of AV1 begins. ``premultiplied`` are the pictures
-    whose colors are multiplied by their alpha.
+    ``places`` are where the data of derived pictures begins. ``premultiplied`` are the pictures whose colors
+    are multiplied by their alpha. ``boxes`` hold all of this.
     """
 
     primary: int
@@ -35,6 +34,7 @@ class Items:
     auxiliaries: Mapping[int, tuple[int, ...]]
     places: Mapping[int, int]
     premultiplied: frozenset[int]
+    boxes: Mapping[bytes, FileBox]
 
 
 @attrs.frozen
@@ -73,7 +73,7 @@ def read_items(reader: HeaderReader) -> Items:
             premultiplied.add(source)
     stated = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
     kinds = {item: kind for item, kind, _ in stated}
-    placed = not _WITH_PLACES.isdisjoint(kinds.values()) and b"iloc" in boxes
+    placed = not _CANVAS_AT.keys().isdisjoint(kinds.values()) and b"iloc" in boxes
     return Items(
         reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
         kinds,
@@ -82,6 +82,7 @@ def read_items(reader: HeaderReader) -> Items:
         auxiliaries,
         _places(reader, boxes) if placed else {},
         frozenset(premultiplied),
+        boxes,
     )
 
 
@@ -97,15 +98,18 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
 
 def locate(reader: HeaderReader, kind: bytes) -> Location:
     """Return where the first item of a kind is, which the file must have, in one piece."""
-    boxes = _read_meta(reader)
+    return _locate(reader, _read_meta(reader), kind)
+
+
+def _locate(reader: HeaderReader, boxes: Mapping[bytes, FileBox], kind: bytes) -> Location:
     number = next(number for number, found, _ in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
     return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
 
 
-def read_exif(reader: HeaderReader) -> bytes | None:
+def read_exif(reader: HeaderReader, items: Items) -> bytes | None:
     """Read the first EXIF block; None unless it is in one piece in the file."""
     try:
-        place = locate(reader, b"Exif")
+        place = _locate(reader, items.boxes, b"Exif")
         length = _number(reader, place.field + place.size, place.length_size)
         if place.method != _IN_FILE or place.pieces != 1:
             return None
@@ -115,9 +119,9 @@ def read_exif(reader: HeaderReader) -> bytes | None:
     return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
 
 
-def exif_blocks(reader: HeaderReader) -> Iterator[ExifBlock]:
+def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
     """Yield where the kind of each EXIF item is stated, and its content, empty unless it is in one piece."""
-    boxes = _read_meta(reader)
+    boxes = items.boxes
     if b"iinf" not in boxes or b"iloc" not in boxes:
         return
     places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}

@@ -8,7 +8,7 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.heif.header import is_limited_gray, is_premultiplied
+from imgsvc_core.formats.heif.header import HeifHeader
 from imgsvc_core.formats.heif.items import read_exif
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.loading import check_stored
@@ -18,30 +18,36 @@ from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, straight
 
 
-def read_avif(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read_avif(
+    source: ByteSource, info: ImageInfo, header: HeifHeader, settings: LoadSettings
+) -> pyvips.Image:
     """Return RGB or gray, with alpha if the file has it."""
-    return _read_by_libvips(source, info, settings)
+    return _read_by_libvips(source, info, header, settings)
 
 
-def read_heic(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read_heic(
+    source: ByteSource, info: ImageInfo, header: HeifHeader, settings: LoadSettings
+) -> pyvips.Image:
     """Return RGB or gray, with alpha if the file has it.
 
     Raises:
         MissingDependency: there is no decoder for HEVC.
     """
     if availability.reader_backend("heic") == "libvips":
-        return _read_by_libvips(source, info, settings)
-    return _read_by_pillow_heif(source, info)
+        return _read_by_libvips(source, info, header, settings)
+    return _read_by_pillow_heif(source, info, header)
 
 
-def _read_by_libvips(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def _read_by_libvips(
+    source: ByteSource, info: ImageInfo, header: HeifHeader, settings: LoadSettings
+) -> pyvips.Image:
     image = still(open_lazily("heif", source, settings, fail_on="error"))
     bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
-    block = read_exif(HeaderReader(source, "HEIF"))  # of several, libvips takes the last
-    return attach(_as_described(image, bits, source, info), {EXIF: block})
+    block = read_exif(HeaderReader(source, "HEIF"), header.items)  # of several, libvips takes the last
+    return attach(_as_described(image, bits, info, header), {EXIF: block})
 
 
-def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
+def _read_by_pillow_heif(source: ByteSource, info: ImageInfo, header: HeifHeader) -> pyvips.Image:
     import numpy as np
     import pillow_heif
 
@@ -54,7 +60,7 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     check_stored(width, height, info)
     with decoder("heic"):
         pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
-    image = _as_described(from_array(pixels), int(facts.get("bit_depth", 8)), source, info)
+    image = _as_described(from_array(pixels), int(facts.get("bit_depth", 8)), info, header)
     return attach(
         image,
         {
@@ -65,7 +71,7 @@ def _read_by_pillow_heif(source: ByteSource, info: ImageInfo) -> pyvips.Image:
     )
 
 
-def _as_described(image: pyvips.Image, bits: int, source: ByteSource, info: ImageInfo) -> pyvips.Image:
+def _as_described(image: pyvips.Image, bits: int, info: ImageInfo, header: HeifHeader) -> pyvips.Image:
     """Return decoded pixels as gray if the file is gray, in full range, and with straight alpha.
 
     libheif delivers gray in the range in which it is stored. Alpha is always in full range.
@@ -77,9 +83,9 @@ def _as_described(image: pyvips.Image, bits: int, source: ByteSource, info: Imag
     decoded = image
     if image.format == "ushort" and bits < 16:
         image = full_range(image, bits)
-    if gray and is_limited_gray(HeaderReader(source, "HEIF")):
+    if header.limited_gray:
         luma = full_range(decoded[0], bits, limited=True)
         image = luma.bandjoin(image[1]) if image.hasalpha() else luma
-    if image.hasalpha() and is_premultiplied(HeaderReader(source, "HEIF")):
+    if image.hasalpha() and header.premultiplied:
         image = straight(image)
     return image

@@ -30,7 +30,7 @@ _INHERITED = 16  # bytes of a character of a long value, in each element that ma
 _LONG = 64  # characters of a value; shorter ones are part of an element
 _IMAGES = {"mask": 2, "filter": 6, "feImage": 1}  # beside the layer that they change
 _TILES = 3  # images of the tile of a pattern, as those for fill and stroke may be there together
-_UNKNOWN = 500  # layers of documents that cannot be followed; libxml2 lets at most 256 elements be nested
+_DEEPEST = 500  # elements in elements; libxml2 lets fewer be nested
 
 _LAYERED = frozenset(["opacity", "filter", "mask", "clip-path", "isolation", "mix-blend-mode"])
 _NEUTRAL = frozenset(["", "1", "none", "auto", "normal"])
@@ -45,7 +45,7 @@ _REFERENCE = re.compile(r"url\(\s*+['\"]?+\s*+(#[^'\")\s]+)", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _DECLARATION = re.compile(
-    r"""(@import\b|[\w-]++(?=\s*+:))[\s:]*+((?:"[^"]*+"?|'[^']*+'?|[^;{}"'])*+)""", re.I
+    r"""(@import\b|(?<![\w-])[\w-]++(?=\s*+:))[\s:]*+((?:"[^"]*+"?|'[^']*+'?|[^;{}"'])*+)""", re.I
 )
 
 
@@ -124,6 +124,10 @@ class _Drawing:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Note an element."""
         self.elements += 1
+        if len(self.opened) > _DEEPEST:
+            raise CorruptImage(
+                f"The SVG image is damaged: its elements are nested in over {_DEEPEST} levels."
+            )
         kind, outer, id = name.rpartition(":")[2], self.opened[-1], f"#{attributes.get('id', '')}"
         if self.elements == 1:
             self.box = view_box(attributes.get("viewBox", ""))
@@ -219,9 +223,9 @@ class _Drawing:
                 *TopologicalSorter({name: part.inner for name, part in self.parts.items()}).static_order()
             ]
         except CycleError:
-            return _UNKNOWN
+            return _DEEPEST
         if not self.followed or "@import" in dict(pairs):
-            return _UNKNOWN
+            return _DEEPEST
         scale = max(width / self.box[0], height / self.box[1]) if all(self.box) else 1.0
         deepest: dict[str, float] = defaultdict(float)
         for name in order:
