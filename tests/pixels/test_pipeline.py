@@ -15,16 +15,18 @@ from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
 from imgsvc_core.plan.draft import Draft
 from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply
-from imgsvc_core.spec import Blur, Border, Halftone, Mask, Padding, Pixellate, Spec, Vignette, Watermark
+from imgsvc_core.spec import Blur, Border, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import effects as fx
 from imgsvc_core.spec import internal as own
 from imgsvc_core.spec import vips_filters as vips
+from imgsvc_core.spec.declare import all_params
+from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Number, Text
 
 RNG = np.random.default_rng(7)
 GRAY = RNG.integers(0, 256, (40, 60), np.uint8)
 TONES = bytes(range(256))
 WEIGHTS = (0.5, 0.25, 0.25, 0.0)
-EXAMPLES = [
+EXAMPLES: list[Any] = [
     Sharpen(40), Unsharp(40), Opacity(0.5),
     Mask(shape="ellipse"), Mask(shape="ellipse", background="888"), Mask(shape="ellipse", background="F00"),
     Padding(top=1, right=2, bottom=3, left=4), Padding(size=3, background="00F"),
@@ -38,7 +40,6 @@ EXAMPLES = [
     fx.RootSaturation(factor=1.5), fx.Equalize(), fx.Noise(amount=20), fx.WaveletSharpen(amount=1, radius=1),
     fx.Convolution(weights=(1.0,) * 9, columns=3),
     Blur(mode="gaussian", value=30), Blur(mode="motion", value=30), Blur(mode="zoom", value=30),
-    Pixellate(value=50), Vignette(value=50, radius=20), Halftone(value=60),
     own.AreaBlur(sigma=3, x=4, y=5, width=20, height=10),
     own.ColorMatrix(red=WEIGHTS, green=WEIGHTS, blue=WEIGHTS), own.GaussianBlur(sigma=2),
     own.ColorOverlay(color="F00", opacity=0.5), own.ColorOverlay(color="808080", opacity=0.5),
@@ -55,8 +56,21 @@ PICTURES = {"a": COLORED, "patch": PATCH}
 SEEN = Seen(frames={"patch": padding(from_array(PATCH))})
 
 
-def test_there_is_an_example_of_each_row() -> None:
-    assert {type(asked) for asked in EXAMPLES} == set(WORKS)
+VALUES: dict[type, Any] = {Integer: 3, Number: 3, Text: "a", HexColor: "F00"}
+
+
+def usual(operation: type[Operation]) -> Operation:
+    """Return what a row without an example does with usual values."""
+    required = {name: param.kind for name, param in all_params(operation).items() if param.required}
+    return operation(
+        **{
+            name: kind.options[0] if isinstance(kind, Choice) else VALUES[type(kind)]
+            for name, kind in required.items()
+        }
+    )
+
+
+EXAMPLES += [usual(kind) for kind in WORKS if kind not in {type(asked) for asked in EXAMPLES}]
 
 
 @pytest.mark.parametrize("alpha", [False, True])

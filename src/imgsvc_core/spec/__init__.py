@@ -1,57 +1,26 @@
 """Requests as frozen classes, one per operation, parsed from JSON and written back to it."""
 
-from imgsvc_core.spec.adjust import Adjust, Auto
+from imgsvc_core.spec import adjust, filters, frame, geometry
+from imgsvc_core.spec.adjust import *
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, Param, params
-from imgsvc_core.spec.filters import (
-    FILTERS,
-    Blur,
-    Duotone,
-    Filter,
-    Halftone,
-    Isolate,
-    Monochrome,
-    Pixellate,
-    Sepia,
-    Vignette,
-)
-from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
-from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
+from imgsvc_core.spec.filters import *
+from imgsvc_core.spec.frame import *
+from imgsvc_core.spec.geometry import *
+from imgsvc_core.spec.geometry import Orient
 from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [
-    "FILTERS",
     "OPERATIONS",
-    "Adjust",
-    "Auto",
-    "Blur",
-    "Border",
-    "Canvas",
     "Color",
-    "Crop",
-    "Duotone",
-    "Filter",
-    "Flip",
-    "Halftone",
-    "Isolate",
-    "Mask",
-    "Monochrome",
     "Operation",
     "Orient",
     "Output",
-    "Padding",
     "Param",
-    "Pixellate",
-    "Resize",
-    "Rotate",
-    "Scale",
-    "Sepia",
     "Spec",
-    "Trim",
-    "Vignette",
     "Watermark",
     "params",
     "parse",
@@ -59,3 +28,4 @@ __all__ = [
     "restore",
     "unparse",
 ]
+__all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]

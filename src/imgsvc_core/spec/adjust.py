@@ -5,6 +5,8 @@ from typing import Any
 from imgsvc_core.spec.declare import Operation, declared, param, params
 from imgsvc_core.spec.kinds import Integer, Number
 
+__all__ = ["Adjust", "Auto"]
+
 _SIGNED = Integer(-100, 100)
 _POSITIVE = Integer(0, 100)
 

@@ -6,6 +6,19 @@ from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor, Integer, Number
 
+__all__ = [
+    "FILTERS",
+    "Blur",
+    "Duotone",
+    "Filter",
+    "Halftone",
+    "Isolate",
+    "Monochrome",
+    "Pixellate",
+    "Sepia",
+    "Vignette",
+]
+
 _AMOUNT = Number(0, 100)
 
 

@@ -8,6 +8,8 @@ from imgsvc_core.spec.geometry import PIXELS, EdgeOrCenter, offset
 from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer
 from imgsvc_core.spec.rules import AtLeastOne, NotWhen, RequiredWhen, Rule
 
+__all__ = ["Border", "Canvas", "Mask", "Padding"]
+
 _WIDTH = Integer(0, 16_384)
 _BACKGROUND = "transparent by default, white if the output has no alpha."
 

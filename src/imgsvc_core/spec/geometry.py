@@ -24,6 +24,8 @@ _GRAVITY_RULES: tuple[Rule, ...] = (
     NotWhen("gravity", ("focus", "face", "faces", "smart"), ("offset_x", "offset_y")),
 )
 
+__all__ = ["Crop", "Flip", "Resize", "Rotate", "Scale", "Trim"]
+
 
 def _focus(start: str, side: str) -> Any:
     return param(
