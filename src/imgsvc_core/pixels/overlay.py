@@ -45,7 +45,8 @@ def lay_over(
         mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
     if blend != "over":
         whole = mark.embed(part.left, part.top, image.width, image.height)
-        return image.composite2(whole, blend.replace("color", "colour")).cast(image.format)
+        mode = blend.replace("color", "colour")  # codespell:ignore colour
+        return image.composite2(whole, mode).cast(image.format)
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
 
 
