@@ -137,8 +137,8 @@ def _name(job: Job, task: Task, results: Mapping[str, Result[bytes]], digest: st
         first = outputs.setdefault(output.path, output)
         if results[first.variant].data != result.data:
             raise NameCollision(
-                f"Its result '{output.path}' of variant '{variant}' has the name of that of variant "
-                f"'{first.variant}': use a template that tells them apart."
+                f"Its result '{output.path}' of variant '{variant}' has the same name as "
+                f"the result of variant '{first.variant}': use a template that tells them apart."
             )
     return tuple(outputs.values())
 

@@ -448,8 +448,8 @@ def test_variants_of_one_name_share_what_is_the_same_and_fail_otherwise(
     assert counts(summary) == (1, 1, 0)
     assert told["square.png"].error == "name_collision"
     assert told["square.png"].message == (
-        "Its result 'square-24.png' of variant 'b' has the name of that of variant 'a': use a template that "
-        "tells them apart."
+        "Its result 'square-24.png' of variant 'b' has the same name as the result of variant 'a': "
+        "use a template that tells them apart."
     )
     assert [output.variant for output in told["wide.png"].outputs] == ["a"]
     fs, folder = fsspec.core.url_to_fs(place)

@@ -98,7 +98,7 @@ class Trim(Operation):
         unit="levels of 255",
     )
     color: Accepts[Color | None, Color | str | None] = param(
-        "Color of the border; by default that of the top left corner.", HexColor(), default=None
+        "Color of the border; by default the color of the top left corner.", HexColor(), default=None
     )
     symmetric: Literal["horizontal", "vertical", "both"] | None = param(
         "Sides that are cut equally, by the smaller border of the two: left and right, top and bottom, or "

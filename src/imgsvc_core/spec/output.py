@@ -53,14 +53,14 @@ class Output(Operation):
         default=None,
     )
     quality: int | None = param(
-        "Quality of lossy formats; by default that of the format.", Integer(1, 100), default=None
+        "Quality of lossy formats; by default the format's own.", Integer(1, 100), default=None
     )
     encoding: Literal["baseline", "progressive"] | None = param(
         "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEG does.", default=None
     )
     lossless: bool = param("Store pixels exactly, if the format can.", default=False)
     effort: int | None = param(
-        "Time spent on a smaller file, from least to most; by default that of the format.",
+        "Time spent on a smaller file, from least to most; by default the format's own.",
         Integer(0, 9),
         default=None,
     )

@@ -145,7 +145,7 @@ def _unstructure_hook(operation: type[Parameters]) -> Callable[[Any], _Document]
         param.attribute: override(rename=name, unstruct_hook=_unparse(param))
         for name, param in all_params(operation).items()
     }
-    # The types of cattrs give every keyword that of its last option.
+    # The types of cattrs give every keyword the type of its last option.
     return make_dict_unstructure_fn(operation, WHOLE, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
 
 

@@ -156,7 +156,7 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
                 file.write(buffer.getbuffer())
     except ImportError as error:
         raise missing_package("Target", url, error) from error
-    except Exception as error:  # whatever the store's own package makes of a failure
+    except Exception as error:  # packages of stores raise anything
         raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 
 

@@ -93,7 +93,8 @@ class _Place(NamedTuple):
 class _Part:
     """An element with an id, or the whole drawing.
 
-    ``inner`` has the most layers, and the most elements, before each part in it or that it refers to.
+    ``inner`` maps each part, in the element or referred to by it, to the largest numbers of layers and of
+    elements before it.
     """
 
     inner: dict[str, tuple[int, int]] = attrs.field(factory=dict)
