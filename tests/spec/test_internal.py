@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,7 +12,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.spec import FILTERS, Filter, Operation, restore
 from imgsvc_core.spec.declare import declared, param
 from imgsvc_core.spec.internal import INTERNAL_FILTERS, GaussianBlur, LightnessSharpen, Mosaic
-from imgsvc_core.spec.kinds import Integer
+from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 from imgsvc_core.spec.schema import operation_schema
 
@@ -95,3 +95,38 @@ def test_parameters_can_be_internal_as_well() -> None:
     assert unparse_operation(Sample(shown=1, hidden=2)) == document
     assert list(operation_schema(Sample)["properties"]) == ["shown"]
     assert "hidden" not in (Sample.__doc__ or "")
+
+
+@declared
+class Address(Operation):
+    """An operation whose texts may hold passwords."""
+
+    confidential: ClassVar[bool] = True
+
+    host_name: str = param("Name of a host.", Text(5))
+
+
+_EXPECTED = "'host_name' parameter must be string of 1 to 5 characters"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"host_name": "a:canary"}, f"{_EXPECTED}, got something else"),
+        ({"host_name": 5}, f"{_EXPECTED}, got 5"),
+        ({"host_name": None}, f"{_EXPECTED}, got null"),
+        ({"host_name": "a", "canary@host": 1}, "has no 'something else' parameter; known are host_name"),
+        ({"host_name": "a", "host": "canary"}, "has no 'host' parameter; did you mean 'host_name'?"),
+        ("canary", "must be an object of parameters, got something else"),
+    ],
+)  # fmt: skip
+def test_messages_show_no_text_that_may_be_a_secret(document: Any, message: str) -> None:
+    with pytest.raises(imgsvc.SpecError) as caught:
+        parse_operation(Address, document)
+    assert caught.value.message == f"Address {message}"
+    assert "canary" not in repr(caught.value.problems)
+
+
+def test_keys_and_titles_are_the_words_of_the_class() -> None:
+    assert (LightnessSharpen.key, LightnessSharpen.title) == ("lightness_sharpen", "Lightness sharpen")
+    assert (Address.key, Address.title) == ("address", "Address")
