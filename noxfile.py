@@ -12,6 +12,7 @@ import nox
 
 nox.needs_version = ">=2024.10"
 nox.options.reuse_venv = "yes"
+nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["lint", "types", "docs", "tests"]
 
 PYPROJECT = nox.project.load_toml()
@@ -19,9 +20,14 @@ BENCHMARKS = sorted(
     path.stem for path in Path("benchmarks").glob("*.py") if "def main(" in path.read_text(encoding="utf-8")
 )
 
-QUICK = [f"tests/{folder}" for folder in ("spec", "plan", "adjust", "watermark")]
-QUICK += ["--ignore=tests/adjust/test_enhance.py", "--ignore=tests/plan/test_memory_peaks.py"]
-QUICK += ["tests/formats/test_sniff.py", "tests/cli/test_flags.py"]
+# Of every package what is fast and starts no process.
+QUICK = [f"tests/{name}" for name in ("spec", "plan", "adjust", "watermark", "formats/test_sniff.py")]
+QUICK += [f"tests/{name}" for name in ("urls", "stores", "batch", "http", "cli")]
+LONGER = ["adjust/test_enhance", "plan/test_memory_peaks", "http/cache/test_nodes"]
+LONGER += ["batch/test_again", "batch/test_alibaba_buckets", "stores/test_endpoints"]
+LONGER += ["http/fetching/test_content_encodings", "http/processing/test_pool"]
+LONGER += [f"stores/test_{name}" for name in ("failing_servers", "large_objects", "pool", "retry", "tokens")]
+QUICK += [f"--ignore=tests/{name}.py" for name in LONGER]
 
 SPELLED = ["src", "web/src", "docs", "examples", "tools", "benchmarks"]
 SPELLED += ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -48,27 +54,26 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """All tests, the examples in docstrings among them."""
     install(session, "test", package=True)
-    session.run("pytest", *(session.posargs or ["--numprocesses=auto", "--doctest-modules", "src", "tests"]))
+    everything = ["--numprocesses=auto", "--durations=25", "--doctest-modules", "src", "tests"]
+    session.run("pytest", *(session.posargs or everything))
 
 
-@nox.session(venv_backend="uv|virtualenv")
+@nox.session
 def quick(session: nox.Session) -> None:
-    """Style, imports, types and the fast tests, in less than half a minute."""
-    session.install("-e", ".[all]")
-    session.install(*nox.project.dependency_groups(PYPROJECT, "lint", "types", "test"))
+    """Style, imports, types, and tests of every package that are fast and start no process."""
+    install(session, "lint", "types", "test", package=True)
     session.run("ruff", "check", "--quiet")
     session.run("ruff", "format", "--quiet", "--check")
     session.run("lint-imports", env={"PYTHONPATH": "src"}, silent=True)
     session.run("mypy", "--no-error-summary")
-    fast = ["-m", "not slow", "--numprocesses=2", "--quiet", *QUICK]
+    fast = ["-m", "not slow and not processes", "--numprocesses=2", "--dist=worksteal", "--quiet", *QUICK]
     session.run("pytest", *fast, *session.posargs, env={"HYPOTHESIS_PROFILE": "quick"})
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation in docs/_build/html, after running the examples in it."""
-    install(session, "test", package=True)
-    install(session, "docs")
+    install(session, "test", "docs", package=True)
     session.run("pytest", "--quiet", "docs")
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
     session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
@@ -89,7 +94,7 @@ def web(session: nox.Session) -> None:
     session.run("git", "diff", "--exit-code", "--stat", "src/imgsvc_http/playground", external=True)
 
 
-@nox.session
+@nox.session(venv_backend="virtualenv")  # with pip
 def wheel(session: nox.Session) -> None:
     """A wheel in dist/ with the documentation, which ``imgsvc docs`` opens."""
     install(session, "docs", package=True)
@@ -138,8 +143,7 @@ def bench(session: nox.Session) -> None:
         session.error(f"failed or missed a bound: {', '.join(failed)}")
 
 
-def install(session: nox.Session, group: str, *, package: bool = False) -> None:
-    """The tools of a dependency group, and where needed the package itself with every optional format."""
-    if package:
-        session.install("-e", ".[all]")
-    session.install(*nox.project.dependency_groups(PYPROJECT, group))
+def install(session: nox.Session, *groups: str, package: bool = False) -> None:
+    """The tools of dependency groups, and where needed the package itself with every optional format."""
+    own = ["-e", ".[all]"] if package else []
+    session.install(*own, *nox.project.dependency_groups(PYPROJECT, *groups))

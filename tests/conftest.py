@@ -6,9 +6,11 @@ serve the golden pictures.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import signal
+import sys
 import zlib
 from pathlib import Path
 
@@ -39,6 +41,9 @@ for _number, _handler in {
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
 
+_PROCESSES = {"multiprocessing", "playwright", "subprocess"}
+_STARTED = {"chromium", "delivering", "redis_url", "s3", "service"}  # fixtures of a conftest
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("golden pictures")
@@ -58,8 +63,28 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix files that wait with files that compute. Tests of one file stay together, in their order."""
-    items.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[0].encode()))
+    """Mark tests that start processes, and put slow files first, so that none is left over at the end.
+
+    The others are mixed, those that wait with those that compute. Tests of one file stay together, in order.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, zlib.crc32(str(item.path.name).encode()), item.path))
+    for item in items:
+        if isinstance(item, pytest.Function):
+            kind = item.callspec.params.get("kind") if hasattr(item, "callspec") else None
+            starts = _starts_processes(item.module.__name__) or _STARTED.intersection(item.fixturenames)
+            if starts or kind == "postgresql":
+                item.add_marker("processes")
+
+
+@functools.cache
+def _starts_processes(module: str) -> bool:
+    """Return True if a module of the tests, or one that it uses, uses what starts processes."""
+    values = vars(sys.modules[module]).values()
+    used = {str(getattr(value, "__module__", getattr(value, "__name__", ""))) for value in values} - {module}
+    return bool(used & _PROCESSES) or any(
+        _starts_processes(name) for name in used if name.startswith("tests.") and name in sys.modules
+    )
 
 
 @pytest.fixture(scope="session")
