@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
@@ -46,6 +47,15 @@ def postgresql_template(postgresql_server: str) -> str:
     return "template"
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with its tables, to be copied."""
+    path = tmp_path_factory.mktemp("sqlite") / "state.db"
+    asyncio.run(migrate(f"sqlite:///{path}"))
+    assert [*path.parent.iterdir()] == [path]
+    return path
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -63,7 +73,7 @@ def empty_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a database with its tables."""
     if kind == "sqlite":
-        asyncio.run(migrate(f"sqlite:///{tmp_path}/state.db"))
+        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "state.db")
         return f"sqlite:///{tmp_path}/state.db"
     template = request.getfixturevalue("postgresql_template")
     server = request.getfixturevalue("postgresql_server")

@@ -62,11 +62,17 @@ def _accepts(document: dict[str, Any], *, fetching: bool) -> bool:
     return True
 
 
+_VALIDATORS = {
+    fetching: Draft202012Validator(request_body_schema(fetching=fetching)) for fetching in (True, False)
+}
+_MANY = settings(max_examples=10 * settings().max_examples)
+
+
 @given(_CORE, _OWN, _URL)
-@settings(max_examples=500)
+@_MANY
 def test_processing_requests(core: dict[str, Any], own: dict[str, Any], url: dict[str, Any]) -> None:
     for document, fetching in (({**core, **own, **url}, True), ({**core, **own}, False)):
-        fits = Draft202012Validator(request_body_schema(fetching=fetching)).is_valid(document)
+        fits = _VALIDATORS[fetching].is_valid(document)
         assert fits == _accepts(document, fetching=fetching)
 
 
@@ -95,7 +101,7 @@ def _is_json(value: Any) -> bool:
     ),
     st.sets(st.sampled_from(list(KEYFILE)), max_size=1),
 )
-@settings(max_examples=500)
+@_MANY
 def test_keyfiles(changed: dict[str, Any], missing: set[str]) -> None:
     document = {name: value for name, value in {**KEYFILE, **changed}.items() if name not in missing}
     try:

@@ -54,6 +54,12 @@ async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def packed() -> bytes:
+    """Much in little."""
+    return gzip.compress(bytes(200_000_000))
+
+
 @attrs.frozen
 class Watched:
     """A service that watches its own loop."""
@@ -141,9 +147,8 @@ async def test_threads_that_work_leave_the_loop_its_turns(watched: Watched, larg
     [("/1.0/fetch", "application/json"), ("/1.0/upload", "multipart/form-data; boundary=x")],
 )
 async def test_compressed_bodies_are_not_decompressed(
-    path: str, kind: str, key: str, watched: Watched
+    path: str, kind: str, key: str, watched: Watched, packed: bytes
 ) -> None:
-    packed = gzip.compress(b" " * 200_000_000)
     bearer = watched.client.headers["Authorization"] if key == "right" else "Bearer isk_wrong"
     head = (
         f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\nContent-Type: {kind}\r\n"
@@ -314,18 +319,20 @@ async def test_forms_need_a_boundary(kind: str, client: aiohttp.ClientSession) -
     assert_failure(reply, 400, "invalid_multipart")
 
 
-async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(tmp_path: Path) -> None:
+async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(
+    service: Service, tmp_path: Path
+) -> None:
     photo = encoded.jpeg().data
-    with running(tmp_path / "state", {"server.trusted_proxies": "127.0.0.1/32"}) as service:
-        plain = f"http://127.0.0.1:{service.port}"
-        key = {"Authorization": f"Bearer {service.key}"}
+    with running(tmp_path / "state", {"server.trusted_proxies": "127.0.0.1/32"}) as trusting:
+        plain = f"http://127.0.0.1:{trusting.port}"
+        key = {"Authorization": f"Bearer {trusting.key}"}
         async with aiohttp.ClientSession(plain, headers=key) as proxy:
             forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
             assert (await upload(proxy, photo, headers=forwarded)).status == 200
             for proto in ({}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": ""}):
                 reply = await call(proxy, "GET", "/1.0/account", headers=proto)
                 assert_failure(reply, 403, "https_required")
-        async with service.client() as proxy:
+        async with trusting.client() as proxy:
             assert (await call(proxy, "GET", "/1.0/account")).status == 200
             reply = await call(proxy, "GET", "/1.0/account", headers={"X-Forwarded-Proto": "http"})
             assert_failure(reply, 403, "https_required")
@@ -341,10 +348,9 @@ async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(tmp_pa
                 )
                 remaining.append(int(reply.headers["X-RateLimit-Remaining"]))
         assert remaining[1] == remaining[0] - 1
-    with running(tmp_path / "strict") as service:
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as stranger:
-            reply = await call(stranger, "GET", "/1.0/account", headers={"X-Forwarded-Proto": "https"})
-            assert_failure(reply, 403, "https_required")
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{service.port}") as stranger:
+        reply = await call(stranger, "GET", "/1.0/account", headers={"X-Forwarded-Proto": "https"})
+        assert_failure(reply, 403, "https_required")
 
 
 async def test_health(client: aiohttp.ClientSession) -> None:
