@@ -51,7 +51,7 @@ def behind(proxy_port: int, port: int, folder: Path) -> Iterator[Service]:
 def proxy(command: list[str | Path], url: str, tls: ssl.SSLContext) -> Iterator[None]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 60
             while not answers(url, tls):
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 assert time.monotonic() < deadline

@@ -33,7 +33,7 @@ def test_the_page_is_opened_in_the_browser(
     browser.chmod(0o755)
     monkeypatch.setenv("PATH", f"{browser.parent}:{os.environ['PATH']}")
     assert run(["docs"]) == 0
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not opened.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)

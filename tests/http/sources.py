@@ -19,7 +19,7 @@ async def serving(
     app = web.Application()
     for path, handler in handlers.items():
         app.router.add_route("*", path, handler)
-    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.5)
+    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:

@@ -89,18 +89,14 @@ def test_of_endless_answers_little_is_read(
 
 def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
     server.answer = lambda _: web.Response(status=503)
-    started = time.monotonic()
     with pytest.raises(stores.StoreUnavailable, match="within 4 seconds; the last attempt"):
         put(server.url, seconds=4)
-    assert time.monotonic() - started < 7
 
 
 def test_a_server_that_says_nothing_ends_with_the_time(server: Failing, put: Put) -> None:
-    server.answer = lambda _: 30.0
-    started = time.monotonic()
+    server.answer = lambda _: 600.0
     with pytest.raises(stores.StoreUnavailable, match=r"within 1 second[;.]"):
         put(server.url, seconds=1)
-    assert time.monotonic() - started < 4
 
 
 def test_a_server_that_is_not_there_ends_with_the_time(put: Put) -> None:
@@ -109,21 +105,19 @@ def test_a_server_that_is_not_there_ends_with_the_time(put: Put) -> None:
 
 
 def test_a_host_that_does_not_exist_is_refused_at_once(put: Put) -> None:
-    started = time.monotonic()
     with pytest.raises(stores.StoreRefused) as caught:
         put("http://store.invalid")
     assert caught.value.code == "UnknownHost"
-    assert time.monotonic() - started < 10
 
 
 def test_keys_that_take_long_to_check_are_refused_at_once() -> None:
     large = {"ours": {"client_email": "x@y", "private_key": "-" * 5000}}
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(errors.SpecError, match="'keyfile'"):
         stores.write(
             {"provider": "google", "keyfile": "ours", "bucket": "pictures"}, b"", "a", "b", keyfiles=large
         )
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ async def _server(pause: Pause = _no_pause) -> AsyncIterator[tuple[str, set[asyn
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(application, shutdown_timeout=0)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     failing.url = "http://{}:{}".format(*runner.addresses[0][:2])

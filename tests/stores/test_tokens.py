@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 from aiohttp import web
@@ -55,7 +54,7 @@ def test_tokens_may_be_good_for_anything(server: Failing, put: Put, seconds: obj
     ("answer", "expected"),
     [
         (web.Response(status=503), stores.StoreUnavailable),
-        (30.0, stores.StoreUnavailable),
+        (600.0, stores.StoreUnavailable),
         (web.Response(status=401, text="no"), stores.StoreRefused),
         (web.Response(status=403, text="{}"), stores.StoreRefused),
         (web.Response(text='{"access": {}}'), errors.ImgsvcError),
@@ -66,10 +65,8 @@ def test_token_servers_fail_like_others(
     server: Failing, put: Put, answer: web.Response | float, expected: type[Exception]
 ) -> None:
     server.tokens = lambda _: answer if isinstance(answer, float) else copy(answer)
-    started = time.monotonic()
     with pytest.raises(expected):
         put(server.url, seconds=1.5)
-    assert time.monotonic() - started < 5
     assert server.bodies == []
 
 

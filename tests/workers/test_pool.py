@@ -26,7 +26,7 @@ def pool() -> Iterator[WorkerPool]:
 
 
 def alive(pool: WorkerPool) -> bool:
-    return pool.submit(tasks.echo, "still there").result(timeout=30) == "still there"
+    return pool.submit(tasks.echo, "still there").result(timeout=60) == "still there"
 
 
 def test_work_is_done_in_another_process(pool: WorkerPool) -> None:
@@ -107,7 +107,7 @@ def test_a_worker_stops_a_picture_by_itself_and_goes_on(pool: WorkerPool) -> Non
 def test_a_codec_that_cannot_be_stopped_is_ended_with_its_worker(pool: WorkerPool) -> None:
     before = pool.submit(tasks.process_id).result()
     with pytest.raises(TimeLimitExceeded, match="the 2 seconds that"):
-        pool.submit(tasks.encode_slowly, 2, seconds=2, grace=1).result(timeout=30)
+        pool.submit(tasks.encode_slowly, 2, seconds=2, grace=1).result(timeout=60)
     assert pool.submit(tasks.process_id).result() != before
     assert not Path(f"/proc/{before}").exists()
 
@@ -176,7 +176,7 @@ def test_stopping_ends_all_processes_at_the_same_time(tmp_path: Path) -> None:
         time.sleep(0.05)
     started = time.monotonic()
     pool.stop()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 9
 
 
 def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not Path(f"/proc/{worker}").exists()
@@ -219,7 +219,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
     time.sleep(0.5)  # it sleeps by now
     parent.kill()
     parent.communicate()
-    end = time.monotonic() + 50
+    end = time.monotonic() + 60
     while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
         assert time.monotonic() < end
         time.sleep(0.1)

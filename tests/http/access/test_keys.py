@@ -120,12 +120,13 @@ async def test_names_that_cannot_be_kept_are_refused(db: Database, account: Acco
 
 async def test_answers_are_remembered_for_a_while_only(db: Database, account: Account) -> None:
     made = await keys.create(db, account.id, now=NOW)
-    remembering = _authenticator(db, seconds=0.4)
+    remembering = _authenticator(db, seconds=2)
     assert await remembering.principal(made.secret) is not None
     await keys.revoke(db, made.key.id, now=NOW)
     assert await remembering.principal(made.secret) is not None
-    await asyncio.sleep(0.5)
-    assert await remembering.principal(made.secret) is None
+    async with asyncio.timeout(60):
+        while await remembering.principal(made.secret) is not None:
+            await asyncio.sleep(0.1)
 
 
 async def test_guesses_do_not_drive_out_known_keys_nor_fill_the_memory(
@@ -170,10 +171,10 @@ async def test_an_answer_from_memory_takes_a_small_part_of_one_from_the_database
         made = await keys.create(db, account.id, now=NOW)
 
         async def seconds(authenticators: list[Authenticator]) -> float:
-            started = time.perf_counter()
+            started = time.process_time()
             for authenticator in authenticators:
                 assert await authenticator.principal(made.secret) is not None
-            return time.perf_counter() - started
+            return time.process_time() - started
 
         asked_before = Authenticator(db)
         await seconds([asked_before])

@@ -68,7 +68,7 @@ async def test_few_pictures_are_counted_in_the_database(
 
 
 async def test_what_is_not_needed_is_given_back(db: Database, account: Account) -> None:
-    async with QuotaCounts.open(db) as counts, asyncio.timeout(30):
+    async with QuotaCounts.open(db) as counts, asyncio.timeout(60):
         await _spend(counts, account, 20)
         while not await _reserved(db):
             await asyncio.sleep(0.02)
@@ -113,7 +113,7 @@ async def test_a_killed_process_gives_back_what_it_held(url: str, db: Database, 
         process.send_signal(signal.SIGKILL)
     assert await _reserved(db) == 40
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
-    async with asyncio.timeout(30), QuotaCounts.open(db) as counts:
+    async with asyncio.timeout(60), QuotaCounts.open(db) as counts:
         assert await _spend(counts, account, 990) == 980
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1000)
 

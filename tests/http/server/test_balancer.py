@@ -173,7 +173,7 @@ async def test_clients_hardly_notice_what_becomes_of_nodes(
 
             await refuses_plain_http(cluster)
             cluster.end(1, signal.SIGKILL)
-            await asyncio.to_thread(cluster.nodes[1].process.wait, 10)
+            await asyncio.to_thread(cluster.nodes[1].process.wait, 60)
             await tells_that_there_is_no_node(cluster)
 
 

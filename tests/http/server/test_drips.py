@@ -33,7 +33,7 @@ FOREVER = 1000
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     settings = {
         "fetch.private_allowed": "127.0.0.1", "fetch.total_seconds": 300, "server.body_seconds": FOREVER,
-        "server.connections": CONNECTIONS, "server.shutdown_seconds": 1,
+        "server.connections": CONNECTIONS, "server.shutdown_seconds": 1, "server.header_seconds": FOREVER,
         "limits.source_bytes": 2**20, "server.upload_disk_bytes": 2**20,
     }  # fmt: skip
     with running(tmp_path_factory.mktemp("drips") / "state", settings) as service:

@@ -26,7 +26,7 @@ async def test_few_requests_of_a_client_begin_while_another_one_is_served() -> N
         for _ in range(STEPS):
             await asyncio.sleep(0)
         assert 0 < begun <= STEPS / 8
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await asyncio.gather(*requests)
     assert begun == MANY
 
@@ -81,6 +81,6 @@ async def test_a_request_that_is_cancelled_while_it_waits_holds_back_no_other() 
         await asyncio.sleep(0)
         requests[0].cancel()
         requests[1].cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await requests[2]
     await asyncio.gather(*requests, return_exceptions=True)

@@ -82,7 +82,7 @@ async def test_cached_pictures_go_on_with_keys_that_are_known(way: str, url: str
             asked = time.monotonic()
             reply = await call(client, "GET", cached)
             assert (reply.status, reply.body) == (200, first.body)
-            assert time.monotonic() - asked < 10
+            assert time.monotonic() - asked < 60
             await asyncio.sleep(0.5)
         if way == "cut":
             other = Signer("", f"{signer.key_id}x", "s" * 40).url("photos/photo.jpg")
@@ -137,7 +137,7 @@ async def test_work_goes_on_after_connections_that_died_without_a_word(url: str,
         line.release()
         assert await receiver.arrived(10, seconds=60)
         del webhook["delay"]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await upload(client, encoded.jpeg().data, {"webhook": webhook})).status != 202:
                 await asyncio.sleep(0.2)
         assert await receiver.arrived(11, seconds=60)

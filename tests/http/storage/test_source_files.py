@@ -145,7 +145,7 @@ async def test_bodies_of_one_account_leave_room_for_those_of_others(tmp_path: Pa
             assert (await call(other, "GET", "/readyz")).status == 200
             for _, writer in (stuck, *announced):
                 writer.transport.abort()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while service.leftovers():
                     await asyncio.sleep(0.01)
 
@@ -168,7 +168,7 @@ async def test_uploads_are_processed_wherever_they_lie(room: int, in_memory: boo
             uploading = asyncio.create_task(
                 call(client, "POST", "/1.0/upload", data=in_halves(), headers=headers)
             )
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not service.leftovers():
                     await asyncio.sleep(0.01)
             assert bool(service.in_memory()) is in_memory
@@ -202,7 +202,7 @@ async def test_fetched_sources_lie_in_memory_where_their_size_is_known(
                 fetching = asyncio.create_task(
                     call(client, "POST", "/1.0/fetch", json={"url": f"{origin}/photo.jpg"})
                 )
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while not service.leftovers():
                         await asyncio.sleep(0.01)
                 assert bool(service.in_memory()) is in_memory

@@ -279,7 +279,7 @@ async def test_a_download_that_cannot_be_finished_ends_without_another_word(
             if local:
                 assert len(await reader.readexactly(output["bytes"])) == output["bytes"]
                 return
-            picture = await asyncio.wait_for(reader.read(), 10)
+            picture = await asyncio.wait_for(reader.read(), 60)
             assert 0 < len(picture) < output["bytes"]
             assert b"HTTP/1.1" not in picture
         writer.close()

@@ -35,7 +35,7 @@ def rows(service: Service, id_: str) -> tuple[int, int]:
 
 async def reaches(client: aiohttp.ClientSession, id_: str, status: str) -> None:
     """Wait until a request has a status."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await call(client, "GET", f"/1.0/webhooks/{id_}")).json["webhook"]["status"] != status:
             await asyncio.sleep(0.05)
 

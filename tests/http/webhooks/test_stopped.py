@@ -82,7 +82,7 @@ async def test_what_is_interrupted_goes_on_at_the_next_start(tmp_path: Path) -> 
             service = await asyncio.to_thread(await_start, process, state)
             async with service.client() as client:
                 ids = await ask_for_all_kinds(client, receiver, source)
-                await asyncio.wait_for(doors.waiting.acquire(), 10)
+                await asyncio.wait_for(doors.waiting.acquire(), 60)
             await end(service)
             assert not [post for post in receiver.posts if not post.json["success"]]
             doors.open.set()
@@ -113,7 +113,7 @@ async def test_what_one_node_is_interrupted_in_another_does(tmp_path: Path) -> N
             (ended,) = await cluster.start(1)
             async with ended.client() as client:
                 ids = await ask_for_all_kinds(client, receiver, source)
-                await asyncio.wait_for(doors.waiting.acquire(), 10)
+                await asyncio.wait_for(doors.waiting.acquire(), 60)
             (other,) = await cluster.start(1)
             await end(ended)
             doors.open.set()

@@ -23,7 +23,7 @@ def serving(routes: Callable[[web.Application], object]) -> Iterator[str]:
     async def serve() -> None:
         application = web.Application(client_max_size=2**28)
         routes(application)
-        runner = web.AppRunner(application, auto_decompress=False, shutdown_timeout=1)
+        runner = web.AppRunner(application, auto_decompress=False, shutdown_timeout=0.2)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         addresses.append("http://{}:{}".format(*runner.addresses[0][:2]))
