@@ -26,12 +26,13 @@ from tests.support import photos
 from benchmarks.harness import Bound, compare, print_table, stay_on_one_cpu, timed, verdict, write_table
 from benchmarks.pictures import picture
 from benchmarks.truth import on_white, ssimulacra2
-from imgsvc_core import parse, process, processing
+from imgsvc_core import parse, process
 from imgsvc_core.formats.gif import writing as gif
 from imgsvc_core.formats.jpeg import turbojpeg
 from imgsvc_core.formats.webp import writing as webp
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.spatial import gaussian, kernels
+from imgsvc_core.plan import compiler
 
 MARKS = ("<!-- shortcuts -->", "<!-- /shortcuts -->")
 COLUMNS = (
@@ -82,7 +83,7 @@ def _subsampled(format: str, subsampling: str) -> dict[str, Any]:
     return {**request, "output": {**request["output"], "subsampling": subsampling}}
 
 
-_NOTHING_AT_ONCE = _without(processing, "encode_at_once", lambda *_: None)
+_NOTHING_AT_ONCE = _without(compiler, "fits_array", lambda *_: False)
 _EXACT_RESIZE = {"resize": {"width": 300, "scaling": "exact"}, "output": {"format": "png"}}
 WAYS = (
     Way("small PNG in an array", "libvips", "small.png", _resize(32, 32, "png"), _NOTHING_AT_ONCE),

@@ -18,6 +18,7 @@ from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
@@ -26,7 +27,6 @@ from imgsvc_core.pixels.border_search import find_border
 from imgsvc_core.pixels.colorspace import told_by_pixels
 from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
-from imgsvc_core.pixels.small import encode_at_once
 from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_watermark
 from imgsvc_core.plan import Plan, Seen, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
@@ -242,17 +242,18 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
     seen = _look(job, opened, wanted)
     plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
-        made = _make_at_once(job, opened, plans)
-        started = time.perf_counter() if made else job.started
-        rest = {one: plan for one, plan in plans.items() if one not in made} if made else plans
-        for settings, served in decodings(rest):
-            image = job.deadline.watch(opened.load(settings))
+        made: dict[_Wanted, _Made] = {}
+        started = job.started
+        for settings, served in decodings(plans):
+            image: pyvips.Image | Raster | None = opened.load_array(settings)
+            if image is None:
+                image = job.deadline.watch(opened.load(settings))
             told = info = told_by_pixels(opened.info, image)
             if info is not opened.info:  # the pixels are more reliable than the header
                 again = {one: _compile(job, one, info, seen) for one in served}
                 served = {one: attrs.evolve(plan, load=settings) for one, plan in again.items()}
                 told = attrs.evolve(info, colorspace=opened.info.colorspace)
-            if len(served) > 1:
+            if len(served) > 1 and not isinstance(image, Raster):
                 shared = decoded_bound(info, settings)
                 check_memory(shared + max(plan.memory for plan in served.values()), job.limits)
                 with translate_errors(info.format):
@@ -288,33 +289,23 @@ def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
         return compile_plan(one.spec, info, limits=job.limits, seen=seen, suffix=suffix, accept=job.accept)
 
 
-def _make(job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image, told: ImageInfo, started: float) -> _Made:
+def _make(
+    job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image | Raster, told: ImageInfo, started: float
+) -> _Made:
     """Render and encode a decoded image."""
     loaded = time.perf_counter()
     with translate_errors(plan.info.format):
         rendered = render(image, plan, partial(job.watermarks.picture, memory=plan.memory))
     rendered_at = time.perf_counter()
-    image = job.deadline.watch(rendered.image)
+    image = rendered.image
+    if not isinstance(image, Raster):
+        image = job.deadline.watch(image)
     if len(plan.save) > 1 or plan.save_exactly:
         encoded = encode_best(image, plan.save, plan.save_exactly)
     else:
         encoded = save(image, plan.save[0], one.file, digest=job.digest)
     timing = Timing.between(started, loaded, rendered_at, time.perf_counter())
     return _Made(told, plan, plan.faces_in_result(rendered.regions), encoded, timing)
-
-
-def _make_at_once(job: _Job, opened: Opened, plans: Mapping[_Wanted, Plan]) -> dict[_Wanted, _Made]:
-    """Return the results of those plans that have a way of their own."""
-    made: dict[_Wanted, _Made] = {}
-    if opened.encoded is None:
-        return made
-    for one, plan in plans.items():
-        begun = time.perf_counter()
-        encoded = encode_at_once(opened.encoded, plan, opened.threads)
-        if encoded is not None:
-            timing = Timing.between(job.started, begun, begun, time.perf_counter())
-            made[one] = _Made(opened.info, plan, plan.faces_in_result(()), encoded, timing)
-    return made
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:

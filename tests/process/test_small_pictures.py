@@ -22,9 +22,10 @@ from imgsvc_core.formats.jpeg import turbojpeg
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.saving import save
 from imgsvc_core.pixels import reduction
-from imgsvc_core.pixels.small import encode_at_once
-from imgsvc_core.plan import compile_plan
+from imgsvc_core.pixels.reduction import render_raster
+from imgsvc_core.plan import compile_plan, compiler
 from tests.support.photos import Pixels, coffee
 
 _PHYS = struct.pack(">IIB", 4000, 3000, 1)
@@ -46,8 +47,9 @@ def photograph(width: int, height: int, bands: int) -> Pixels:
 
 def at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
     spec = imgsvc.parse({**request, "output": {"format": "png", **request.get("output", {})}})
-    encoded = encode_at_once(probe(ByteSource(data)), compile_plan(spec, imgsvc.inspect(data)))
-    return None if encoded is None else encoded.data
+    plan = compile_plan(spec, imgsvc.inspect(data))
+    raster = probe(ByteSource(data)).load_array(plan.load) if plan.load.array else None
+    return None if raster is None else save(render_raster(raster, plan), plan.save[0]).data
 
 
 def jpeg(pixels: Pixels, **options: Any) -> bytes:
@@ -78,7 +80,8 @@ def by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
 @contextlib.contextmanager
 def reduced_by_libvips() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reduction, "suits", lambda *_: False)
+        patch.setattr(compiler, "fits_array", lambda *_: False)
+        patch.setattr(reduction, "reduces_in_array", lambda *_: False)
         yield patch
 
 
@@ -86,7 +89,6 @@ def reduced_by_libvips() -> Iterator[pytest.MonkeyPatch]:
 def libvips_alone() -> Iterator[None]:
     """Let libvips decode JPEGs, too."""
     with reduced_by_libvips() as patch:
-        patch.setattr(turbojpeg, "read_plain", lambda *_: None)
         patch.setattr(turbojpeg, "decoded", lambda *_: None)
         yield
 
@@ -247,11 +249,10 @@ def test_damaged_jpegs_are_refused_as_by_libvips() -> None:
     "options",
     [
         {"progressive": True},
-        {"subsampling": 0},
         {"icc_profile": ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()},
         {"exif": b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"},
     ],
-    ids=["progressive", "full color", "profile", "turned"],
+    ids=["progressive", "profile", "turned"],
 )
 def test_unusual_jpegs_are_left_to_libvips(options: dict[str, Any]) -> None:
     source = jpeg(np.resize(coffee(), (128, 192, 3)), **options)
@@ -263,17 +264,38 @@ def test_unusual_jpegs_are_left_to_libvips(options: dict[str, Any]) -> None:
     [
         {"resize": {"width": 600}},
         {"adjust": {"contrast": 20}},
-        {"output": {"lossless": True}},
-        {"output": {"quality": 95}},
         {"output": {"metadata": "keep"}},
-        {"output": {"max_bytes": 4000}},
-        {"output": {"format": "gif"}},
     ],
 )
 def test_what_else_is_asked_of_jpegs_is_left_to_libvips(request_: dict[str, Any]) -> None:
     source = jpeg(np.resize(coffee(), (256, 384, 3)))
     assert webp_at_once(source, {"resize": {"width": 100}}) is not None
     assert webp_at_once(source, {"resize": {"width": 100}, **request_}) is None
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"lossless": True},
+        {"quality": 95},
+        {"max_bytes": 4000},
+        {"format": "jpg", "subsampling": "444"},
+        {"format": "gif"},
+        {"format": "png", "colors": 16},
+        {"format": "png", "encoding": "progressive"},
+        {"format": "png", "max_bytes": 40_000},
+        {"format": "tiff"},
+    ],
+)
+@pytest.mark.parametrize("make", [jpeg, stored], ids=["jpeg", "png"])
+def test_encoders_take_what_was_reduced_in_an_array(make: Any, output: dict[str, Any]) -> None:
+    source = make(photograph(120, 90, 3))
+    request = {"resize": {"width": 60}, "output": {"format": "webp", **output}}
+    assert at_once(source, request) is not None
+    found = imgsvc.process(source, request)
+    with libvips_alone():
+        expected = imgsvc.process(source, request)
+    assert (found.data, found.output) == (expected.data, expected.output)
 
 
 def test_any_damage_is_left_to_libvips() -> None:
@@ -341,11 +363,7 @@ def test_unusual_files_are_left_to_libvips(what: str) -> None:
         {"resize": {"width": 200}},
         {"adjust": {"contrast": 20}},
         {"flip": {"horizontal": True}},
-        {"output": {"colors": 16}},
         {"output": {"metadata": "keep"}},
-        {"output": {"encoding": "progressive"}},
-        {"output": {"max_bytes": 4000}},
-        {"output": {"format": "webp"}},
     ],
 )
 def test_what_else_is_asked_for_is_left_to_libvips(request_: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
 
 
@@ -132,6 +133,7 @@ class Format(abc.ABC):
         metadata: What results can carry: exif, xmp, iptc, profile.
         max_side: Longest side in pixels that fits.
         load_scaling: How the decoder can scale down.
+        array_pixels: How many pixels are decoded to an array in less time than to an image of libvips.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
     """
@@ -157,6 +159,7 @@ class Format(abc.ABC):
     metadata: ClassVar[tuple[str, ...]] = ()
     max_side: ClassVar[int] = 65_535
     load_scaling: ClassVar[LoadScaling] = LoadScaling.NONE
+    array_pixels: ClassVar[int] = 0
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None
 
@@ -204,7 +207,16 @@ class Format(abc.ABC):
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""
 
+    def load_array(self, settings: LoadSettings) -> Raster | None:
+        """Return few pixels without libvips, or None if it is to decode the file."""
+        return None
+
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Encode a picture that `saving.save` has prepared. Return what the encoder knows of its file."""
         raise UnsupportedFormat(f"Images of the format '{cls.name}' cannot be written.")
+
+    @classmethod
+    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
+        """Encode few pixels to the same bytes as `save` does, or return None if it is to encode them."""
+        return None

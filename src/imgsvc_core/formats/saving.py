@@ -16,6 +16,7 @@ from imgsvc_core.formats.format import Format, SavedFacts
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import apply_policy
 from imgsvc_core.formats.prepare import check, to_depth
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import by_name
@@ -34,7 +35,11 @@ class Encoded:
 
 
 def save(
-    image: pyvips.Image, settings: SaveSettings, target: BinaryIO | None = None, *, digest: bool = False
+    image: pyvips.Image | Raster,
+    settings: SaveSettings,
+    target: BinaryIO | None = None,
+    *,
+    digest: bool = False,
 ) -> Encoded:
     """Encode a gray or sRGB picture, upright, with straight alpha, into a binary file or into memory.
 
@@ -50,20 +55,33 @@ def save(
     if row is None or row.writer is None:
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
     availability.writer_backend(row.name)
-    check(image, row, settings)
-    prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
     quality = settings.quality
     if quality is None or row.quality is None or settings.lossless:  # for which WebP would take it as effort
         quality = row.quality
     if (settings.format, settings.quality) != (row.name, quality):
         settings = attrs.evolve(settings, format=row.name, quality=quality)
     sink = Sink(target, digest=digest and target is not None)
+    if isinstance(image, Raster):
+        facts = row.save_array(image, settings, sink) if settings.max_bytes is None else None
+        if facts is not None:
+            height, width, bands = image.pixels.shape
+            known: SavedFacts = {
+                "width": width,
+                "height": height,
+                "colorspace": "gray" if bands < 3 else "srgb",
+                "alpha": image.alpha,
+            }
+            return _encoded(row, settings, known | facts, sink)
+        image = image.to_vips()
+    check(image, row, settings)
+    prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
     with encoding(row.name, image):
         if settings.max_bytes is None:
             facts = row.save(prepared, settings, sink)
         else:
             held = prepared.copy_memory()
             facts, quality = _write_within(settings.max_bytes, held, row, settings, sink)
+            settings = attrs.evolve(settings, quality=quality)
     width, height = size_of(prepared)
     page = prepared.get_page_height()
     usual: SavedFacts = {
@@ -71,15 +89,13 @@ def save(
         "depth": 16 if samples_of(prepared) == "ushort" else 8, "alpha": bool(prepared.hasalpha()),
         "frames": height // page, "profile": "profile" in row.metadata and has(prepared, PROFILE),
     }  # fmt: skip
-    usual |= facts
-    info = ImageInfo(
-        format=row.name,
-        bytes=sink.size,
-        sha256=sink.sha256,
-        quality=None if settings.lossless else quality,
-        **usual,
-    )
-    return Encoded(info, sink.data if target is None else None, tuple(sink.notes))
+    return _encoded(row, settings, usual | facts, sink)
+
+
+def _encoded(row: type[Format], settings: SaveSettings, facts: SavedFacts, sink: Sink) -> Encoded:
+    quality = None if settings.lossless else settings.quality
+    info = ImageInfo(format=row.name, bytes=sink.size, sha256=sink.sha256, quality=quality, **facts)
+    return Encoded(info, sink.data if sink.in_memory else None, tuple(sink.notes))
 
 
 def _write_within(

@@ -19,13 +19,15 @@ class LoadSettings:
 
     ``scale`` is what `plan` chose among what the format allows: ``1/2``, ``1/4``, ``1/8`` of JPEG, the ratio
     of one of ``ImageInfo.levels``, or any factor if the decoder scales continuously (for SVG also above
-    1). Without ``metadata``, what stands apart from the pixels need not be looked for.
+    1). Without ``metadata``, what stands apart from the pixels need not be looked for. With ``array``,
+    a `Raster` serves better than an image of libvips.
     """
 
     scale: float = 1.0
     all_frames: bool = False
     sequential: bool = True
     metadata: bool = True
+    array: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -46,6 +46,11 @@ class Sink:
         self._digest = hashlib.sha256() if digest else None
 
     @property
+    def in_memory(self) -> bool:
+        """True if the bytes are in ``data``."""
+        return self._target is None
+
+    @property
     def sha256(self) -> str | None:
         """The SHA-256 digest of the bytes so far, if it was asked for."""
         return self._digest.hexdigest() if self._digest else None

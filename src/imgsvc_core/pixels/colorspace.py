@@ -9,6 +9,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile, space_of
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
@@ -43,11 +44,13 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | 
     return join_alpha(color, alpha)
 
 
-def told_by_pixels(info: ImageInfo, image: pyvips.Image) -> ImageInfo:
+def told_by_pixels(info: ImageInfo, image: pyvips.Image | Raster) -> ImageInfo:
     """Return the facts of a picture, corrected by its pixels: alpha, and whether it is gray.
 
     Decoders deliver palettes of grays as gray.
     """
+    if isinstance(image, Raster):
+        return info
     alpha, gray = info.alpha or image.hasalpha(), space_of(image) in _GRAY
     if alpha == info.alpha and gray == (info.colorspace == "gray"):
         return info

@@ -6,35 +6,42 @@ import functools
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import samples_of
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array, with_pixels
 from imgsvc_core.pixels.resampling import GAP
+from imgsvc_core.plan import Plan
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.loading import reduces_in_array
+from imgsvc_core.plan.steps import CropBox, Resample
 
-_MOST_PIXELS = 1 << 17  # pixels from which on libvips is about as fast
-_LONGEST = 512  # pixels of a side, which bounds the tables of weights
 _MOST_PRODUCTS = 64**3  # numbers in a product of matrices: OpenBLAS would use threads for more
 _MOST_LINES = 16  # lines at a time: with more, most weights are 0
 _LOBES = 3  # of the kernel
 _ONE, _PHASES = 4096, 64  # libvips' weights are parts of 4096, for places at parts of 64 of a pixel
 
 
-def suits(have: Size, want: Size) -> bool:
-    """Return True if a picture becomes smaller, is small enough, and libvips too would take one pass."""
-    return (
-        have.width >= want.width
-        and have.height >= want.height
-        and max(have) <= _LONGEST
-        and have.width * have.height <= _MOST_PIXELS
-    )
+def render_raster(raster: Raster, plan: Plan) -> Raster:
+    """Run a plan whose load settings ask for an array."""
+    pixels, shrink = raster.pixels, round(1 / plan.load.scale)
+    for step in (planned.step for planned in plan.steps):
+        if isinstance(step, CropBox):
+            left, top, width, height = (side // shrink for side in step.box)
+            pixels = pixels[top : top + height, left : left + width]
+        elif isinstance(step, Resample):
+            if step.size != (pixels.shape[1], pixels.shape[0]):
+                pixels = reduce(pixels, step.size, alpha=raster.alpha)
+            shrink = 1
+    return attrs.evolve(raster, pixels=pixels)
 
 
 def reduced(image: pyvips.Image, have: Size, want: Size) -> pyvips.Image | None:
     """Return a still at another size, in memory, or None if only libvips can do that."""
-    if not suits(have, want) or samples_of(image) != "uchar":
+    if not reduces_in_array(have, want) or samples_of(image) != "uchar":
         return None
     return with_pixels(image, reduce(to_array(image), want, alpha=image.hasalpha()))
 

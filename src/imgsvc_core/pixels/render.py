@@ -12,6 +12,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split_frames
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.moves import Marks, Run, ScaledFrame
@@ -25,12 +26,16 @@ from imgsvc_core.plan.steps import PlannedStep
 class Rendered:
     """The picture of a plan, and left and top of what each smart crop kept, in pixels of the plan."""
 
-    image: pyvips.Image
+    image: pyvips.Image | Raster
     regions: tuple[tuple[int, int], ...]
 
 
-def render(image: pyvips.Image, plan: Plan, marks: Marks) -> Rendered:
+def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     """Run the plan. ``image`` was loaded with the load settings of the plan."""
+    if isinstance(image, Raster):
+        from imgsvc_core.pixels.reduction import render_raster  # it takes NumPy to load, so some time
+
+        return Rendered(render_raster(image, plan), ())
     if 1 < plan.frames < plan.info.frames:
         image = first_frames(image, plan.frames)
     if plan.frame:

@@ -16,7 +16,7 @@ from imgsvc_core.limits import Limits, check_memory, check_output, check_rendere
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.loading import load_scale, loaded_size
+from imgsvc_core.plan.loading import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.pipeline import build_steps
 from imgsvc_core.plan.plan import Plan
@@ -90,6 +90,8 @@ def compile_plan(
     exact = exact_formats(output, info, draft.size, photograph=photograph, accept=accept, alpha=kept_alpha)
     save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
     save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
+    if len(save) == 1 and not (save_exactly or load.metadata) and fits_array(info, load.scale, steps):
+        load = attrs.evolve(load, array=True)
     memory = memory_bound(info, load, steps, save + save_exactly, frames)
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))

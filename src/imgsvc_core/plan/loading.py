@@ -25,6 +25,8 @@ _LEVEL_LEAVES = 1.5
 _EXTRA = 2.0
 # Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8
+_MOST_IN_ARRAY = 1 << 17  # pixels; from about here on, libvips reduces them as fast
+_LONGEST_IN_ARRAY = 512  # pixels of a side, which bounds the tables of weights
 
 
 def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: bool) -> float:
@@ -93,6 +95,34 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool
     offered = _offered(info, factor, all_frames=all_frames, libvips=libvips)
     suitable = [scale for scale, least in offered if least <= factor]
     return min((scale for scale in suitable if _fewest(info) <= scale < 1), default=1.0)
+
+
+def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> bool:
+    """Return True if all steps run on few pixels in an array, to the same samples as in libvips."""
+    row, shrink = FORMATS.get(info.format), round(1 / scale)
+    have = Size(info.width // shrink, info.height // shrink)
+    if row is None or have.width * have.height > row.array_pixels:
+        return False
+    if info.depth != 8 or info.profile or info.colorspace not in ("gray", "srgb") or info.animated:
+        return False
+    for step in (planned.step for planned in steps):
+        if isinstance(step, Resample) and step.is_usual and reduces_in_array(have, step.size):
+            have, shrink = step.size, 1
+        elif isinstance(step, CropBox) and not any(side % shrink for side in step.box):
+            have = Size(step.box.width // shrink, step.box.height // shrink)
+        else:
+            return False
+    return True
+
+
+def reduces_in_array(have: Size, want: Size) -> bool:
+    """Return True if a picture becomes smaller, is small enough, and libvips too would take one pass."""
+    return (
+        have.width >= want.width
+        and have.height >= want.height
+        and max(have) <= _LONGEST_IN_ARRAY
+        and have.width * have.height <= _MOST_IN_ARRAY
+    )
 
 
 def _draft_scale(info: ImageInfo, size: Size, wanted: Size) -> float:

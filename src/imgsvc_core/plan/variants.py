@@ -19,9 +19,10 @@ def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, P
     Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one
     plan.
     """
-    groups: dict[tuple[bool, float], dict[K, Plan]] = {}
+    groups: dict[tuple[bool, float, bool], dict[K, Plan]] = {}
     for key, plan in plans.items():
-        groups.setdefault((plan.load.all_frames, max(1.0, plan.load.scale)), {})[key] = plan
+        load = plan.load
+        groups.setdefault((load.all_frames, max(1.0, load.scale), load.array), {})[key] = plan
     for group in groups.values():
         settings = next(iter(group.values())).load
         if len(group) > 1:

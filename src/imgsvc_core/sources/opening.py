@@ -18,6 +18,8 @@ from imgsvc_core.sources.receiving import Source, open_bytes
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.raster import Raster
+
 
 @attrs.frozen
 class Opened:
@@ -28,6 +30,13 @@ class Opened:
     image: pyvips.Image | None
     threads: int | None = None
     """The number of threads that libvips uses for it, by default one for each core."""
+
+    def load_array(self, settings: LoadSettings) -> Raster | None:
+        """Return few pixels if they need no libvips."""
+        if not settings.array or self.encoded is None:
+            return None
+        raster = self.encoded.load_array(settings)
+        return attrs.evolve(raster, threads=self.threads) if raster and self.threads else raster
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.jpeg.header import JpegHeader
+    from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
 
 _TURBOJPEG = find_spec("simplejpeg") is not None  # without it, libvips decodes each JPEG as a whole
@@ -39,6 +40,7 @@ class Jpeg(Format):
     interlaces = True
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.DCT
+    array_pixels = 1 << 17
     becomes = "jpg"
 
     header: JpegHeader
@@ -60,6 +62,12 @@ class Jpeg(Format):
         from imgsvc_core.formats.jpeg.reading import read
 
         return read(self, settings)
+
+    def load_array(self, settings: LoadSettings) -> Raster | None:
+        """Return gray or RGB, decoded by TurboJPEG, if the file tells nothing that only libvips reads."""
+        from imgsvc_core.formats.jpeg.reading import read_array
+
+        return read_array(self, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -13,13 +13,13 @@ from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Density
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.whole import without_padding
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import open_lazily, with_pixels
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
 _START_OF_SCAN = b"\xff\xda"
-_SPACES = {1: "b-w", 3: "srgb"}  # by the number of channels
 _UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their millimeters
 _USUAL_RESOLUTION = 72 / 25.4
 
@@ -35,7 +35,7 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
     if header.scan is None and not header.in_one_scan:
         _check_scans(source)
         source = without_padding(picture)
-    shrink = max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
+    shrink = _shrink(settings)
     pixels = None
     if header.scan is not None:
         from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
@@ -43,14 +43,29 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
         pixels = turbojpeg.decoded(picture, shrink)
     if pixels is not None and header.density is not None:
         size = header.frame.width // shrink, header.frame.height // shrink
-        return _cropped(plain_image(pixels, header.density), size)
+        return _cropped(_raster(pixels, header.density).to_vips(), size)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
     return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))
 
 
-def plain_image(pixels: Any, density: Density) -> pyvips.Image:
-    """Return pixels in memory with the resolution that libvips has of a file."""
-    height, width, bands = pixels.shape
+def read_array(picture: Jpeg, settings: LoadSettings) -> Raster | None:
+    """Return gray or RGB, or None if anything is unusual."""
+    from imgsvc_core.formats.jpeg import turbojpeg
+
+    picture = with_sound_header(picture)
+    density, frame, shrink = picture.header.density, picture.header.frame, _shrink(settings)
+    if density is None or frame.width % shrink or frame.height % shrink:
+        return None
+    pixels = turbojpeg.decoded(picture, shrink)
+    return None if pixels is None else _raster(pixels, density)
+
+
+def _shrink(settings: LoadSettings) -> int:
+    return max(factor for factor in (1, 2, 4, 8) if factor * settings.scale <= 1.0 + 1e-6)
+
+
+def _raster(pixels: Any, density: Density) -> Raster:
+    """Return pixels with the resolution that libvips has of a file."""
     across = down = _USUAL_RESOLUTION
     name, millimeters = _UNITS.get(density.unit, ("", 0.0))
     if density.across == 1 or density.down == 1:
@@ -59,11 +74,7 @@ def plain_image(pixels: Any, density: Density) -> pyvips.Image:
         across, down = density.across / millimeters, density.down / millimeters
     elif density.unit == 0 and density.down:
         down *= density.across / density.down
-    image = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
-    image = image.copy(interpretation=_SPACES[bands], xres=across, yres=down)
-    if name:
-        image.set_type(pyvips.GValue.refstr_type, "resolution-unit", name)
-    return image
+    return Raster(pixels, (across, down), name)
 
 
 def _cropped(image: pyvips.Image, size: tuple[int, int]) -> pyvips.Image:

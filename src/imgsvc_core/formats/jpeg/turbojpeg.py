@@ -14,7 +14,6 @@ from imgsvc_core.formats.boundary import damaged
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
-from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 
 try:
     from simplejpeg import decode_jpeg
@@ -32,11 +31,6 @@ _MOST_SHRINK = 8
 _OTHERWISE_SOUND = re.compile(
     "Could not|Unsupported color conversion|[Mm]emory|[Tt]oo (large|wide|small)|[Mm]aximum supported"
 )
-
-
-def read_plain(picture: Jpeg, shrink: int) -> Any | None:
-    """Return what `decoded` does, of a file whose header may not be sound."""
-    return decoded(with_sound_header(picture), shrink)
 
 
 def decoded(picture: Jpeg, shrink: int) -> Any | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.apng import Apng
     from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.png.header import PngHeader
+    from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
 
 
@@ -33,6 +34,7 @@ class Png(Format):
     palette = True
     interlaces = True
     metadata = ("exif", "xmp", "profile")
+    array_pixels = 1 << 16
     becomes = "png"
 
     header: PngHeader
@@ -59,9 +61,22 @@ class Png(Format):
 
         return read(self, settings)
 
+    def load_array(self, settings: LoadSettings) -> Raster | None:
+        """Return gray or RGB of 8 bits, of a small file in which nothing is unusual."""
+        from imgsvc_core.formats.png.small_reading import read
+
+        return read(self)
+
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write PNG, with a palette if that holds all colors and is smaller."""
         from imgsvc_core.formats.png.writing import write
 
         return write(image, settings, sink)
+
+    @classmethod
+    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
+        """Write few pixels in the thread of the caller."""
+        from imgsvc_core.formats.png.writing import write_array
+
+        return write_array(raster, settings, sink)

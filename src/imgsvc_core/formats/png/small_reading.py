@@ -6,11 +6,10 @@ import struct
 import zlib
 from typing import Any
 
-import attrs
-
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.header import Head, read_chunks, read_content
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.reader import HeaderReader
 
 _MOST_BYTES = 1 << 17
@@ -19,22 +18,17 @@ _PER_METER = 1
 _USUAL_RESOLUTION = 2.834  # pixels per millimeter: 72 per inch, as libvips has it
 
 
-@attrs.frozen
-class SmallPng:
-    """An array of (height, width, bands), and the pixels per millimeter across and down."""
-
-    pixels: Any
-    resolution: tuple[float, float]
-
-
-def read(picture: Png) -> SmallPng | None:
-    """Decode a PNG of 8 bits without a palette, not interlaced.
+def read(picture: Png) -> Raster | None:
+    """Decode a PNG of 8 bits without a palette and a profile, not interlaced.
 
     Return None if it is large, and if anything is unusual or damaged: libvips decodes or refuses these files.
     """
+    head = picture.header.head
+    if head.depth != 8 or head.color not in _MODES or head.interlaced or picture.info.profile:
+        return None
     if picture.source.size > _MOST_BYTES:
         return None
-    head, reader = picture.header.head, HeaderReader(picture.source, "PNG")
+    reader = HeaderReader(picture.source, "PNG")
     try:
         chunks = [(chunk.kind, read_content(reader, chunk)) for chunk in read_chunks(reader)]
     except CorruptImage:
@@ -50,7 +44,7 @@ def read(picture: Png) -> SmallPng | None:
     if resolution is None or lines is None:
         return None
     pixels = _decoded(lines, _MODES[head.color], (head.width, head.height))
-    return None if pixels is None else SmallPng(pixels, resolution)
+    return None if pixels is None else Raster(pixels, resolution)
 
 
 def _decides_on_pixels(kind: bytes) -> bool:

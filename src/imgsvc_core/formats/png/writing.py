@@ -13,6 +13,7 @@ from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import keep_profile, png_chunks
 from imgsvc_core.formats.png import small_writing as small_png
 from imgsvc_core.formats.prepare import to_depth
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort
@@ -60,6 +61,18 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
             return facts
     sink.write(data)
     return {**facts, **indexed.facts()}
+
+
+def write_array(raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
+    """Write few pixels as `write` does; None if they are too many, or if more is asked for."""
+    height, width, _ = raster.pixels.shape
+    if settings.colors is not None or settings.progressive or width * height > small_png.MOST_PIXELS:
+        return None
+    level = codec_effort("png", settings.effort)
+    assert isinstance(level, int)
+    data, facts = small_png.encode(raster.pixels, raster.resolution, level)
+    sink.write(data)
+    return facts
 
 
 def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
     from imgsvc_core.formats.webp.header import WebpHeader
 
@@ -62,3 +63,10 @@ class Webp(Format):
         from imgsvc_core.formats.webp.writing import write
 
         return write(image, settings, sink)
+
+    @classmethod
+    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
+        """Write by Pillow, unless the picture has to be examined first."""
+        from imgsvc_core.formats.webp.writing import write_array
+
+        return write_array(raster, settings, sink)

@@ -20,9 +20,10 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
-from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.content import choose_subsampling, given_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import EXIF, XMP, blob, keep_profile
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -95,6 +96,15 @@ def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
         and options["keep"] == "none"
         and not (options["lossless"] or options["smart_subsample"])
     )
+
+
+def write_array(raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
+    """Write RGB as `write` does; None if it is to be examined first, or if more is asked for."""
+    bands = raster.pixels.shape[2]
+    if bands != 3 or settings.lossless or given_subsampling(bands, settings) != "420":
+        return None
+    sink.write(encode(raster.pixels, settings))
+    return {"subsample": "4:2:0"}
 
 
 def encode(pixels: Any, settings: SaveSettings) -> bytes:

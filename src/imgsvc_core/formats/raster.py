@@ -1,0 +1,49 @@
+"""Few pixels in an array, for which libvips would take longer to set up than all the work on them takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pyvips
+
+from imgsvc_core._runtime.libvips import check_not_forked
+from imgsvc_core._runtime.vipsimage import limit_threads
+from imgsvc_core.formats.vips import usual_interpretation
+
+
+@attrs.frozen
+class Raster:
+    """Pixels of 8 bits, gray or RGB, with or without alpha: an array of (height, width, bands).
+
+    The resolution is in pixels per millimeter across and down. ``unit`` is that in which files tell it, and
+    ``threads`` are those that libvips may use when it takes over.
+    """
+
+    pixels: Any
+    resolution: tuple[float, float]
+    unit: str = ""
+    threads: int | None = None
+
+    @property
+    def alpha(self) -> bool:
+        """True if the last band is alpha."""
+        return self.pixels.shape[2] in (2, 4)
+
+    def to_vips(self) -> pyvips.Image:
+        """Return the pixels as an image of libvips.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        import numpy as np
+
+        check_not_forked()
+        pixels, (across, down) = np.ascontiguousarray(self.pixels), self.resolution
+        height, width, bands = pixels.shape
+        image = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
+        image = image.copy(interpretation=usual_interpretation(bands, "uchar"), xres=across, yres=down)
+        if self.unit:
+            image.set_type(pyvips.GValue.refstr_type, "resolution-unit", self.unit)
+        limit_threads(image, self.threads)
+        return image
