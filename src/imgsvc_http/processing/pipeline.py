@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +102,13 @@ class Pipeline:
             ImgsvcError: the picture cannot be fetched, processed or stored.
             Refusal: the quota is used up, or too many requests wait.
         """
+        make = partial(self._process, id_, request, counter, accept=accept, background=background)
+        if upload is not None:
+            return await make(upload)
         async with contextlib.AsyncExitStack() as stack:
-            source = upload
-            if source is None:
-                with phase("fetch"):
-                    source = await stack.enter_async_context(self._fetched(request, counter.account_id))
-            return await self._process(id_, request, counter, source, accept=accept, background=background)
+            with phase("fetch"):
+                source = await stack.enter_async_context(self._fetched(request, counter.account_id))
+            return await make(source)
 
     async def _process(
         self,
@@ -270,8 +272,10 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
-    async def _watermarks(self, account_id: str, ids: Iterable[str]) -> dict[str, bytes]:
+    async def _watermarks(self, account_id: str, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of watermarks by id."""
+        if not ids:
+            return {}
         named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in ids}
         found = {id_: data for id_, data in named.items() if data is not None}
         for id_ in named.keys() - found:

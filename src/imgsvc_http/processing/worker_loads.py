@@ -50,6 +50,8 @@ class WorkerLoads:
 
     def exceeds_share(self, account: str) -> bool:
         """Return True if an account takes more than what is left when all who are active take as much."""
+        if len(self._loads) < 2:
+            return False
         now = self._clock()
         for name, load in list(self._loads.items()):
             load.advance(now)
@@ -62,7 +64,9 @@ class WorkerLoads:
 
     def _change(self, account: str, number: int) -> None:
         now = self._clock()
-        load = self._loads.setdefault(account, _Load(now, now))
+        load = self._loads.get(account)
+        if load is None:
+            load = self._loads[account] = _Load(now, now)
         load.advance(now)
         load.changed_at = now
         load.running += number

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-_GATHER_SECONDS = 0.01  # many lines are written at once, which takes less time than each on its own
+_GATHER_SECONDS = 0.05  # many lines are written at once, which takes less time than each on its own
 _RETRY_SECONDS = 1.0
 _FLUSH_SECONDS = 1.0
 
@@ -57,7 +57,8 @@ class LogWriter:
                 with contextlib.suppress(RuntimeError):  # no thread can be started: the next line tries again
                     thread.start()
                     self._thread = thread
-            self._changed.notify_all()
+            if len(self._lines) == 1:
+                self._changed.notify_all()
 
     def flush(self) -> None:
         """Wait until all lines are written, but not for long."""
