@@ -13,7 +13,7 @@ from skimage.color import deltaE_ciede2000, rgb2lab
 
 from imgsvc_core.pixels.enhance import measure
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.plan.color.grounds import flat_ground, without_noise
+from imgsvc_core.plan.color.grounds import flat_ground
 from imgsvc_core.plan.color.steps import CurveStep, VibranceStep, adjustments
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, fold
 from imgsvc_core.spec import Adjust
@@ -226,13 +226,13 @@ NOISY = [
 ]
 NOISY += [
     (color, noise, share, True)
-    for color in ((250, 240, 225), (230, 200, 190), (128, 128, 128), (40, 90, 160))
+    for color in ((250, 240, 225), (230, 200, 190))
     for noise, share in ((0, 0.2), (2.5, 0.2), (4, 0.6))
 ]
 
 
 @pytest.mark.parametrize(("color", "noise", "share", "colored"), NOISY)
-def test_what_lies_on_a_noisy_ground_is_meant_as_it_is(
+def test_what_lies_on_a_bright_noisy_ground_is_meant_as_it_is(
     color: tuple[int, ...], noise: float, share: float, colored: bool
 ) -> None:
     """Lossless photographs of products: noise must not be taken for clipped highlights."""
@@ -282,24 +282,6 @@ def test_the_edges_of_a_flat_ground_belong_to_it() -> None:
     assert not inside[~place].all()
     assert ground[~place].all()
     assert not ground[place].any()
-
-
-def test_what_lies_on_a_noisy_ground_is_told_from_it() -> None:
-    pixels, place = noisy((250, 250, 250), 2.5, 0.6, colored=True)
-    dull = pixels.copy()
-    dull[place] = spoiled(pixels[place], 0.4)
-    grounds = without_noise(dull / 255)[1]
-    assert grounds[~place].mean() > 0.99
-    assert grounds[place].mean() < 0.01
-
-
-@pytest.mark.parametrize("name", PHOTOS)
-def test_photographs_with_noise_have_no_ground_but_black_and_white(name: str) -> None:
-    pixels = photo(name)[::4, ::4]
-    noise = np.random.default_rng(0).normal(0, 3, pixels.shape)
-    for bad in (pixels, spoiled(pixels, 2.0), np.rint(np.clip(pixels + noise, 0, 255))):
-        found = bad[without_noise(bad / 255)[1]]
-        assert ((found < 20) | (found > 250)).all()
 
 
 def test_a_gray_ground_stays_gray() -> None:
@@ -356,10 +338,3 @@ def test_thin_black_letters_on_paper_are_not_taken_for_haze() -> None:
         page[100:1500, left] = 10
     paper = np.clip(page + np.random.default_rng(1).normal(0, 3, (1600, 1200, 1)), 0, 255).astype(np.uint8)
     assert not [step for step in measure(as_vips(paper)) if step.label.startswith("levels")]
-
-
-def test_noise_near_white_is_left_alone() -> None:
-    """The median is white, give or take what floating point makes of it."""
-    noise = np.random.default_rng(1).choice([255, 255, 255, 240], (200, 200, 1)).astype(np.uint8)
-    bright = np.dstack([noise] * 3)
-    assert np.abs(enhanced(bright).astype(int) - bright).max() <= 1

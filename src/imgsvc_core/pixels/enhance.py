@@ -9,7 +9,7 @@ from imgsvc_core.pixels.channels import white
 from imgsvc_core.plan.color.constants import ENHANCE_SAMPLE_SIDE
 from imgsvc_core.plan.color.curves import FloatArray
 from imgsvc_core.plan.color.enhance import corrections
-from imgsvc_core.plan.color.grounds import flat_ground, is_surrounded, without_noise
+from imgsvc_core.plan.color.grounds import flat_ground, is_surrounded
 from imgsvc_core.plan.color.steps import ColorStep
 
 
@@ -26,9 +26,8 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
             return ()
     else:
         picked, opaque = picked[..., :-1], picked[..., -1] > 0.5
-    even, noisy = without_noise(picked)
     flat, ground = flat_ground(picked)
-    return corrections(even[opaque], flat[opaque], (ground | noisy)[opaque])
+    return corrections(picked[opaque], flat[opaque], ground[opaque])
 
 
 def _sample(image: pyvips.Image) -> FloatArray:

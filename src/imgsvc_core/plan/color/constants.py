@@ -43,12 +43,6 @@ ENHANCE_NOISE: Final = 5.5
 ENHANCE_NOISE_SIDE: Final = 9
 """Side of the squares whose mean tells the color of a noisy ground."""
 
-ENHANCE_STEADY: Final = 0.6
-"""Standard deviation of the means of a ground's squares, which that noise moves by half a level."""
-
-ENHANCE_NOISY_GROUND: Final = 0.1
-"""Part of the picture from which on a noisy ground is left out."""
-
 ENHANCE_BRIGHT_GROUND: Final = 0.7
 """Darkest channel from which on a ground around the picture is bright."""
 

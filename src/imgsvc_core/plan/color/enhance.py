@@ -37,7 +37,7 @@ _LUMA = np.asarray(c.LUMA_WEIGHTS)
 def corrections(x: FloatArray, flat: BoolArray, ground: BoolArray) -> tuple[ColorStep, ...]:
     """Return the corrections for colors in [0, 1], shape (n, 3), or gray tones, shape (n, 1).
 
-    ``flat`` tells which pixels lie in a flat ground, and ``ground`` which belong to that or a noisy one.
+    ``flat`` tells which pixels lie in a flat ground, and ``ground`` which belong to it with its edges.
     """
     lit = x.max(axis=1, initial=0) > c.ENHANCE_MARGIN
     if not lit.any() or (flat & lit).sum() > c.ENHANCE_MOSTLY_FLAT * lit.sum():

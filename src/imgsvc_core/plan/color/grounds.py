@@ -12,7 +12,6 @@ from . import constants as c
 from .curves import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 def is_surrounded(colors: FloatArray) -> bool:
@@ -59,34 +58,6 @@ def flat_ground(colors: FloatArray) -> tuple[BoolArray, BoolArray]:
     return inside, _covered(inside, 3)[1:-1, 1:-1] & ground
 
 
-def without_noise(colors: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return a picture, shape (height, width, bands), with even colors on noisy grounds, and where these are.
-
-    Such a ground mostly consists of squares whose pixels differ by no more than the noise of a camera, and
-    whose mean colors are the same. The colors of skies and walls change from one end to the other.
-    """
-    levels = colors * 255
-    even, ground = colors.copy(), np.zeros(colors.shape[:2], bool)
-    side = c.ENHANCE_NOISE_SIDE
-    if min(ground.shape) < side:
-        return even, ground
-    means = _means(levels, side)
-    variances = (_means(levels**2, side) - means**2).max(axis=2)
-    smooth, rough = variances <= c.ENHANCE_NOISE**2, variances > (2 * c.ENHANCE_NOISE) ** 2
-    while (color := _commonest(np.rint(means[smooth]).astype(np.int64))) is not None:
-        near = ~rough & (np.abs(means - color).max(axis=2) <= c.ENHANCE_SAME_LEVEL)
-        noise = 3 * np.sqrt(variances[near & smooth].mean())
-        alike = np.abs(levels - color).max(axis=2) <= c.ENHANCE_SAME_LEVEL + noise
-        found = _covered(near, side) & alike
-        least = c.ENHANCE_BLACK_GROUND if color.max() <= 255 * c.ENHANCE_MARGIN else c.ENHANCE_NOISY_GROUND
-        if found.mean() < least or (means[near] - color).std(axis=0).max() > c.ENHANCE_STEADY:
-            break
-        even[found] = color / 255
-        ground |= found
-        smooth &= ~near
-    return even, ground
-
-
 def _means(values: FloatArray, side: int) -> FloatArray:
     """Return the means of all squares of a side."""
     for axis in (0, 1):
@@ -102,12 +73,3 @@ def _covered(squares: BoolArray, side: int) -> BoolArray:
         rows = sliding_window_view(pixels, side, axis)
         pixels = reduce(np.logical_or, (rows[..., place] for place in range(side)))
     return pixels
-
-
-def _commonest(colors: IntArray) -> IntArray | None:
-    """Return the most frequent color, or None if there are no colors."""
-    found, counts = np.unique(colors @ (256 ** np.arange(colors.shape[1])), return_counts=True)
-    if not len(found):
-        return None
-    digits: IntArray = found[counts.argmax()] // 256 ** np.arange(colors.shape[1]) % 256
-    return digits
