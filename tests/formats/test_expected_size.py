@@ -154,7 +154,7 @@ def test_a_pyramid_that_libvips_cannot_read_is_cropped_alike() -> None:
         np.asarray(Image.open(io.BytesIO(imgsvc.process(pyramid(name), request).data or b""))).astype(int)
         for name in ("deflate", "zstd")
     )
-    assert imgsvc.inspect(pyramid("zstd")).levels == ((256, 256), (128, 128))
+    assert imgsvc.inspect(pyramid("zstd")).levels == (), "it is decoded whole"
     assert abs(usual - rare).mean() < 3
 
 

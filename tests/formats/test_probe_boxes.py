@@ -15,7 +15,7 @@ from PIL import Image
 
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jp2.reading import read
+from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.settings import LoadSettings
 from tests.formats.probing import PHOTO, SRGB_PROFILE, check, facts, pillow, vips, with_orientation
 from tests.support import requires
@@ -168,10 +168,9 @@ class TestJpeg2000:
     @example((257, 257), (128, 128))
     @example((500, 500), (90, 90))
     def test_levels_of_tiles_decode(self, sides: tuple[int, int], tile: tuple[int, int]) -> None:
-        data = pillow(PHOTO.resize(sides), "JPEG2000", tile_size=tile)
-        info = facts(data)
-        for width, height in info.levels:
-            image = read(ByteSource(data), info, LoadSettings(scale=width / info.width))
+        picture = probe(ByteSource(pillow(PHOTO.resize(sides), "JPEG2000", tile_size=tile)))
+        for width, height in picture.info.levels:
+            image = picture.load(LoadSettings(scale=width / picture.info.width))
             assert (image.width, image.height) == (width, height)
             image.avg()
 

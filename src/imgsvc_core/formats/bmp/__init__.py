@@ -11,6 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.bmp.header import BitmapFile
     from imgsvc_core.formats.sink import Sink
 
 
@@ -27,6 +28,8 @@ class Bmp(Format):
     internal = True
     becomes = "jpg"
 
+    header: BitmapFile
+
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
         """Return True if a bitmap header of a known size follows the file header: "BM" may begin any text."""
@@ -37,15 +40,15 @@ class Bmp(Format):
     @classmethod
     def probe(cls, reader: HeaderReader) -> Bmp:
         """Read the header."""
-        from imgsvc_core.formats.bmp.header import read_info
+        from imgsvc_core.formats.bmp.header import read_header
 
-        return cls(reader.source, read_info(reader), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""
         from imgsvc_core.formats.bmp.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.source, self.header)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -74,11 +74,11 @@ def is_bmp(reader: HeaderReader) -> bool:
     return reader.size >= 18 and reader.unpack("<I", FILE_HEADER)[0] in _SIZES
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of a BMP."""
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, BitmapFile]:
+    """Read the facts of a BMP, and where its pixels are."""
     file = read_file(reader)
     header = file.header
-    return ImageInfo(
+    info = ImageInfo(
         format="bmp",
         width=header.width,
         height=header.height,
@@ -88,6 +88,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         alpha=header.masks is not None and header.masks[3] != 0,
         profile=file.profile is not None,
     )
+    return info, file
 
 
 def read_file(reader: HeaderReader) -> BitmapFile:

@@ -12,21 +12,15 @@ import pyvips
 
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bmp import header as bmp
-from imgsvc_core.formats.bmp.header import BitmapHeader
+from imgsvc_core.formats.bmp.header import BitmapFile, BitmapHeader
 from imgsvc_core.formats.bmp.rle import expand_rle
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.loading import check_stored
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(source: ByteSource, file: BitmapFile) -> pyvips.Image:
     """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""
-    file = bmp.read_file(HeaderReader(source, "BMP"))
     header = file.header
-    check_stored(header.width, header.height, info)
     palette_at = bmp.FILE_HEADER + header.palette_at
     image = from_array(decode_pixels(source.buffer(), header, palette_at, file.pixels_at))
     return attach(image, {"icc-profile-data": source.read(*file.profile) if file.profile else None})

@@ -11,6 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.ico.header import Icon
     from imgsvc_core.formats.sink import Sink
 
 
@@ -28,18 +29,20 @@ class Ico(Format):
     max_side = 256
     becomes = "png"
 
+    header: Icon
+
     @classmethod
     def probe(cls, reader: HeaderReader) -> Ico:
         """Read the header."""
-        from imgsvc_core.formats.ico.header import read_info
+        from imgsvc_core.formats.ico.header import read_header
 
-        return cls(reader.source, read_info(reader), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB with alpha, or what the PNG of the icon holds."""
         from imgsvc_core.formats.ico.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.source, self.header)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -35,16 +35,17 @@ class _DirectoryEntry:
     pixels: int
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of the picture that `read_icon` chooses."""
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon]:
+    """Read the facts of the picture that `read_icon` chooses, and where it is."""
     icon = read_icon(reader)
     if icon.bitmap is None:
         part = reader.part(icon.start, icon.length)
         info = png.read_header(part).info(part)
-        return attrs.evolve(
+        info = attrs.evolve(
             info, format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
         )
-    return ImageInfo(
+        return info, icon
+    info = ImageInfo(
         format="ico",
         width=icon.width,
         height=icon.height,
@@ -53,6 +54,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         bytes=reader.size,
         alpha=True,
     )
+    return info, icon
 
 
 def read_icon(reader: HeaderReader) -> Icon:

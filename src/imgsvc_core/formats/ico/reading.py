@@ -15,19 +15,14 @@ from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.reading import decode_pixels
 from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.ico.header import Icon, read_icon
-from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.loading import check_stored
+from imgsvc_core.formats.ico.header import Icon
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import from_array, still
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(source: ByteSource, icon: Icon) -> pyvips.Image:
     """Return the picture that the header has described: RGB with alpha, or what its PNG holds."""
-    icon = read_icon(HeaderReader(source, "ICO"))
-    check_stored(icon.width, icon.height, info)
     data = source.read(icon.start, icon.length)
     if icon.bitmap is None:
         part = HeaderReader(ByteSource(data), "PNG")

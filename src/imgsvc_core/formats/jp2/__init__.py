@@ -11,6 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.jp2.header import Jp2Header
     from imgsvc_core.formats.sink import Sink
 
 
@@ -31,18 +32,20 @@ class Jp2(Format):
     load_scaling = LoadScaling.LEVELS
     becomes = "jp2"
 
+    header: Jp2Header
+
     @classmethod
     def probe(cls, reader: HeaderReader) -> Jp2:
         """Read the header."""
-        from imgsvc_core.formats.jp2.header import read_info
+        from imgsvc_core.formats.jp2.header import read_header
 
-        return cls(reader.source, read_info(reader), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""
         from imgsvc_core.formats.jp2.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.source, self.info, self.header, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

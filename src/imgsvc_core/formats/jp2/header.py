@@ -40,8 +40,8 @@ class _Codestream:
 
 
 @attrs.frozen
-class _Header:
-    """What the boxes before the codestream tell."""
+class Jp2Header:
+    """What the boxes before the codestream tell, and where that begins."""
 
     colorspace: str | None = None
     profile: FileBox | None = None
@@ -49,6 +49,12 @@ class _Header:
     mapping: FileBox | None = None
     channels: tuple[tuple[int, int, int], ...] = ()
     size: tuple[int, int] | None = None
+    codestream: int = 0
+
+    @property
+    def premultiplied(self) -> bool:
+        """True if the colors are multiplied by the alpha."""
+        return _PREMULTIPLIED_ALPHA in self.kinds
 
     @property
     def kinds(self) -> frozenset[int]:
@@ -61,34 +67,27 @@ class Palette:
     """The channels that samples become: colors in order, then alpha, if any.
 
     Each is a component of the codestream, and what its samples stand for, or None if that is what they are.
-    ``depth`` is the number of bits of the samples, and ``codestream`` where they begin.
+    ``depth`` is the number of bits of the samples.
     """
 
     bands: tuple[tuple[int, tuple[float, ...] | None], ...]
     depth: int
-    codestream: int
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, Jp2Header]:
     """Read the facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
-    header, codestream = _read_file(reader)
-    return _info(reader, header, _read_codestream(reader, codestream))
+    header = _read_file(reader)
+    return _info(reader, header, _read_codestream(reader, header.codestream)), header
 
 
-def read_profile(reader: HeaderReader) -> bytes | None:
+def read_profile(reader: HeaderReader, header: Jp2Header) -> bytes | None:
     """Read the ICC profile of a JP2 file."""
-    box = _read_file(reader)[0].profile
+    box = header.profile
     return reader.read(box.start + 3, box.end - box.start - 3) if box else None
 
 
-def is_premultiplied(reader: HeaderReader) -> bool:
-    """Return True if the colors are multiplied by the alpha."""
-    return _PREMULTIPLIED_ALPHA in _read_file(reader)[0].kinds
-
-
-def read_palette(reader: HeaderReader) -> Palette | None:
+def read_palette(reader: HeaderReader, header: Jp2Header) -> Palette | None:
     """Read the palette, whose entries are from 0 to 1."""
-    header, codestream = _read_file(reader)
     if header.palette is None:
         return None
     _, columns = _read_columns(reader, header.palette)
@@ -101,7 +100,7 @@ def read_palette(reader: HeaderReader) -> Palette | None:
         if uses_palette and column >= len(columns):
             raise reader.corrupt("its palette lacks a column")
         bands.append((component, columns[column] if uses_palette else None))
-    return Palette(tuple(bands), _read_codestream(reader, codestream).depth, codestream)
+    return Palette(tuple(bands), _read_codestream(reader, header.codestream).depth)
 
 
 def _read_columns(reader: HeaderReader, box: FileBox) -> tuple[int, tuple[tuple[float, ...], ...]]:
@@ -124,7 +123,7 @@ def _read_columns(reader: HeaderReader, box: FileBox) -> tuple[int, tuple[tuple[
     return max(depths), tuple(columns)
 
 
-def _read_mapping(reader: HeaderReader, header: _Header) -> list[tuple[int, int, int]]:
+def _read_mapping(reader: HeaderReader, header: Jp2Header) -> list[tuple[int, int, int]]:
     """Return of each channel its component, 1 if that is looked up in the palette, and the column."""
     if header.mapping is None:
         raise reader.corrupt("it does not tell what its palette is for")
@@ -132,7 +131,7 @@ def _read_mapping(reader: HeaderReader, header: _Header) -> list[tuple[int, int,
     return [reader.unpack(">HBB", at) for at in range(box.start, box.end - 3, 4)]
 
 
-def _order(reader: HeaderReader, header: _Header, channels: int) -> tuple[list[int], list[int]]:
+def _order(reader: HeaderReader, header: Jp2Header, channels: int) -> tuple[list[int], list[int]]:
     """Return which channels are the colors, in their order, and which is alpha."""
     space = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
     colors = _COLORS.get(space)
@@ -147,9 +146,8 @@ def _order(reader: HeaderReader, header: _Header, channels: int) -> tuple[list[i
     return [channel for _, channel in ordered[:colors]], alpha[:1]
 
 
-def check_tiles(reader: HeaderReader) -> None:
+def check_tiles(reader: HeaderReader, start: int) -> None:
     """Raise `CorruptImage` if a tile has no data at all: decoders leave it black without an error."""
-    _, start = _read_file(reader)
     right, bottom = reader.unpack(">II", start + 8)
     wide, high, left, top = reader.unpack(">IIII", start + 24)
     tiles = -(-(right - left) // wide) * -(-(bottom - top) // high)
@@ -170,20 +168,20 @@ def check_tiles(reader: HeaderReader) -> None:
         raise reader.corrupt(f"{len(missing):,} of its {tiles:,} tiles are missing")
 
 
-def _read_file(reader: HeaderReader) -> tuple[_Header, int]:
+def _read_file(reader: HeaderReader) -> Jp2Header:
     """Read the header boxes, and find the start of the codestream."""
-    header = _Header()
+    header = Jp2Header()
     if reader.read(0, 4) == CODESTREAM_START:
-        return header, 0
+        return header
     for box in read_boxes(reader, 0, reader.size):
         if box.kind == b"jp2h":
             header = _read_header(reader, box)
         elif box.kind == b"jp2c":
-            return header, box.start
+            return attrs.evolve(header, codestream=box.start)
     raise reader.corrupt("it has no codestream")
 
 
-def _info(reader: HeaderReader, header: _Header, stream: _Codestream) -> ImageInfo:
+def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> ImageInfo:
     channels, depth = stream.channels, stream.depth
     colorspace = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
     if header.palette:
@@ -239,8 +237,8 @@ def _divides_tiles(step: int, side: int, tile: int) -> bool:
     return side <= tile or (tile % step == 0 and (side % tile or tile) >= step)
 
 
-def _read_header(reader: HeaderReader, parent: FileBox) -> _Header:
-    header = _Header()
+def _read_header(reader: HeaderReader, parent: FileBox) -> Jp2Header:
+    header = Jp2Header()
     for box in read_boxes(reader, parent.start, parent.end):
         if box.kind == b"ihdr":
             height, width = reader.unpack(">II", box.start)

@@ -13,39 +13,41 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jp2.header import Palette, check_tiles, is_premultiplied, read_palette, read_profile
+from imgsvc_core.formats.jp2.header import Jp2Header, Palette, check_tiles, read_palette, read_profile
 from imgsvc_core.formats.loading import check_stored
+from imgsvc_core.formats.metadata import PROFILE
 from imgsvc_core.formats.pillow import to_vips
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, straight, to_array
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(source: ByteSource, info: ImageInfo, header: Jp2Header, settings: LoadSettings) -> pyvips.Image:
     """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the resolutions of the codestream.
 
     Without imagecodecs, color pictures of more than 8 bits are read with 8.
     """
-    check_tiles(HeaderReader(source, "JPEG 2000"))
-    image = _read(source, info, settings)
-    premultiplied = image.hasalpha() and is_premultiplied(HeaderReader(source, "JPEG 2000"))
-    return straight(image) if premultiplied else image
+    reader = HeaderReader(source, "JPEG 2000")
+    check_tiles(reader, header.codestream)
+    palette = read_palette(reader, header)
+    image = _read(source, info, header, palette, settings)
+    image = attach(image, {PROFILE: read_profile(reader, header)})
+    return straight(image) if image.hasalpha() and header.premultiplied else image
 
 
-def _read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def _read(
+    source: ByteSource, info: ImageInfo, header: Jp2Header, palette: Palette | None, settings: LoadSettings
+) -> pyvips.Image:
     reduce = _reduction(info, settings.scale)
-    palette = read_palette(HeaderReader(source, "JPEG 2000"))
     if palette is None and availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
     data = source.read()
     exact = info.depth > 8 or _is_plain(info)
     if palette is not None:
-        image = _look_up(_decode_by_pillow(data[palette.codestream :], 0, info), palette, info)
-    elif exact and reduce == 0 and find_spec("imagecodecs") is not None:
-        image = _read_by_imagecodecs(data, info)
-    else:
-        image = _read_by_pillow(data, reduce, info)
-    return attach(image, {"icc-profile-data": read_profile(HeaderReader(source, "JPEG 2000"))})
+        return _look_up(_decode_by_pillow(data[header.codestream :], 0, info), palette, info)
+    if exact and reduce == 0 and find_spec("imagecodecs") is not None:
+        return _read_by_imagecodecs(data, info)
+    return _read_by_pillow(data, reduce, info)
 
 
 def _reduction(info: ImageInfo, scale: float) -> int:

@@ -15,7 +15,7 @@ from imgsvc_core.formats.boxes import first_box, make_box, read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.jp2.codestream import encode_by_tiles
-from imgsvc_core.formats.jp2.header import read_info
+from imgsvc_core.formats.jp2.header import read_header
 from imgsvc_core.formats.metadata import PROFILE, blob, keep_profile
 from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.reader import HeaderReader
@@ -32,7 +32,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
         memory = Sink()
         memory.save(image, "jp2k", keep=keep_profile(image), **options)
         sink.write(memory.data)
-        return {**facts, "levels": read_info(HeaderReader(ByteSource(memory.data), "JPEG 2000")).levels}
+        return {**facts, "levels": read_header(HeaderReader(ByteSource(memory.data), "JPEG 2000"))[0].levels}
     deep = image.format == "ushort" and find_spec("imagecodecs") is not None
     pixels = to_array(image if deep else to_depth(image, 8))
     encode = _encode_deep if deep else _encode_by_pillow
@@ -40,7 +40,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     profile = blob(image, PROFILE)
     sink.write(b"".join((_with_profile(boxes, profile) if profile else boxes, *codestream)))
     main = HeaderReader(ByteSource(codestream[1]), "JPEG 2000")
-    return {**facts, "depth": 16 if deep else 8, "levels": read_info(main).levels}
+    return {**facts, "depth": 16 if deep else 8, "levels": read_header(main)[0].levels}
 
 
 def decibels(quality: int) -> float:

@@ -11,6 +11,8 @@ from imgsvc_core.formats.settings import LoadSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.psd.header import Document
+
 
 class Psd(Format):
     """PSD and PSB: the picture of all layers together that Photoshop stores."""
@@ -24,15 +26,17 @@ class Psd(Format):
     depth = 16
     becomes = "jpg"
 
+    header: Document
+
     @classmethod
     def probe(cls, reader: HeaderReader) -> Psd:
         """Read the header."""
-        from imgsvc_core.formats.psd.header import read_info
+        from imgsvc_core.formats.psd.header import read_header
 
-        return cls(reader.source, read_info(reader), None)
+        return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent."""
         from imgsvc_core.formats.psd.reading import read
 
-        return read(self.source, self.info, settings)
+        return read(self.source, self.info, self.header)

@@ -49,8 +49,8 @@ class Document:
     pixels_at: int
 
 
-def read_info(reader: HeaderReader) -> ImageInfo:
-    """Read the facts of the picture of all layers together that a PSD keeps."""
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, Document]:
+    """Read the facts of the picture of all layers together that a PSD keeps, and where it is."""
     document = read_document(reader)
     version = read_resource(reader, document, _VERSION_INFO)
     if len(version) >= 5 and not version[4]:
@@ -58,7 +58,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
             "it holds no composite picture; save it with 'Maximize Compatibility' switched on"
         )
     extra = document.channels > COLOR_CHANNELS[document.mode]
-    return ImageInfo(
+    info = ImageInfo(
         format="psd",
         width=document.width,
         height=document.height,
@@ -68,6 +68,7 @@ def read_info(reader: HeaderReader) -> ImageInfo:
         alpha=extra and _first_extra_is_alpha(reader, document),
         profile=document.resources.get(PROFILE, (0, 0))[1] > 0,
     )
+    return info, document
 
 
 def read_document(reader: HeaderReader) -> Document:

@@ -13,12 +13,10 @@ import pyvips
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, from_real_numbers
 
 _BLOBS = {
@@ -26,11 +24,9 @@ _BLOBS = {
 }  # fmt: skip
 
 
-def read(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
+def read(source: ByteSource, info: ImageInfo, document: Document) -> pyvips.Image:
     """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent; 32 bits become 16."""
     reader = HeaderReader(source, "PSD")
-    document = psd.read_document(reader)
-    check_stored(document.width, document.height, info)
     colors = COLOR_CHANNELS[document.mode]
     used = colors + (info.alpha and document.channels > colors)
     blobs = {name: psd.read_resource(reader, document, number) for name, number in _BLOBS.items()}
