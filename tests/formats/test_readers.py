@@ -252,6 +252,7 @@ def test_icon_with_a_huge_png_behind_a_small_entry() -> None:
     huge = b"\x89PNG\r\n\x1a\n" + handmade.png_chunk(
         b"IHDR", struct.pack(">IIBBBBB", 20_000, 20_000, 8, 6, 0, 0, 0)
     )
+    huge += handmade.png_chunk(b"IDAT", b"")
     entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(huge), 22)
     data = struct.pack("<HHH", 0, 1, 1) + entry + huge
     assert probe(ByteSource(data)).info.width == 20_000
