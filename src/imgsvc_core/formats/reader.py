@@ -52,7 +52,9 @@ class HeaderReader:
         if begin < 0 or begin + length > len(self._block):
             self._fill(offset, length)
             begin = 0
-        self.count(1)
+        self._reads_left -= 1  # as in `count`, which is called less often
+        if self._reads_left < 0:
+            self.count(0)
         return self._block[begin : begin + length]
 
     def count(self, parts: int) -> None:

@@ -87,6 +87,7 @@ class JpegHeader:
     ``density`` is what JFIF tells, if that is all that the file says beside its pixels.
     ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
     ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
+    ``adjacent`` is True if nothing lies between segments.
     """
 
     segments: tuple[Segment, ...]
@@ -97,6 +98,7 @@ class JpegHeader:
     transform: int | None
     exif_blocks: tuple[ExifBlock, ...]
     density: Density | None
+    adjacent: bool
     in_one_scan: bool
     scan: int | None
 
@@ -160,6 +162,7 @@ def read_header(reader: HeaderReader) -> JpegHeader:
         transform=transform,
         exif_blocks=tuple(exif),
         density=_plain_density(reader, segments),
+        adjacent=adjacent,
         in_one_scan=whole and frame.marker not in _PROGRESSIVE,
         scan=end if whole and adjacent and frame.sequential else None,
     )
@@ -167,15 +170,17 @@ def read_header(reader: HeaderReader) -> JpegHeader:
 
 def _plain_density(reader: HeaderReader, segments: Sequence[Segment]) -> Density | None:
     """Return what JFIF tells if that is all that a file says beside its pixels; None if it may say more."""
-    if any(segment.marker in _METADATA for segment in segments):
-        return None
-    own = [segment for segment in segments if segment.marker == _APP0]
-    if not own:
+    own: Segment | None = None
+    for segment in segments:
+        if segment.marker in _METADATA or (segment.marker == _APP0 and own is not None):
+            return None
+        if segment.marker == _APP0:
+            own = segment
+    if own is None:
         return Density()
-    _, start, length = own[0]
-    if len(own) > 1 or length < 14 or reader.read(start, len(_JFIF)) != _JFIF:
+    if own.length < 14 or reader.read(own.start, len(_JFIF)) != _JFIF:
         return None
-    return Density(*reader.unpack(">BHH", start + 7))
+    return Density(*reader.unpack(">BHH", own.start + 7))
 
 
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:

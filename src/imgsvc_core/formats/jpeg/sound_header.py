@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jpeg.header import Segment
 from imgsvc_core.formats.reader import HeaderReader
 
-_APP0, _APP2, _APP14, _SOS = 0xE0, 0xE2, 0xEE, 0xDA
+_APP0, _APP2, _APP14, _SOS = _DECIDING = 0xE0, 0xE2, 0xEE, 0xDA  # which decoders warn of
 _LENGTH = 4  # bytes of a marker and a length, before the content
 _JFIF_MAJOR, _JFIF_BYTES = 5, 14
 _ADOBE_TRANSFORM = 11
@@ -39,18 +40,19 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     may be missing then.
     """
     source, segments, frame = picture.source, picture.header.segments, picture.header.frame
-    reader = HeaderReader(source, "JPEG")
-    channels = len(frame.components)
+    reader, channels, sequential = HeaderReader(source, "JPEG"), len(frame.components), frame.sequential
+    several = sequential and reader.byte(segments[-1].start) != channels
+    if picture.header.adjacent and not several:
+        deciding = [segment for segment in segments if segment.marker in _DECIDING]
+        stored = _stored(reader, deciding)
+        if stored == _usual_segments(stored, channels, sequential):
+            return picture
     ends = (2, *(segment.end for segment in segments[:-1]))
     starts = (segment.start - _LENGTH for segment in segments)
     gaps = [reader.read(end, start - end) for end, start in zip(ends, starts, strict=True) if start > end]
-    if any(map(_is_segment, gaps)):
-        return picture
-    stored = [(segment.marker, reader.read(segment.start, segment.length)) for segment in segments]
-    usual = [(marker, _usual(marker, content, channels, frame.sequential)) for marker, content in stored]
-    usual = _with_sound_profile(usual)
-    several = frame.sequential and stored[-1][1][0] != channels
-    if usual == stored and not (gaps or several):
+    stored = _stored(reader, segments)
+    usual = _usual_segments(stored, channels, sequential)
+    if any(map(_is_segment, gaps)) or (usual == stored and not (gaps or several)):
         return picture
     rest = source.read(segments[-1].end)
     if several:
@@ -60,6 +62,19 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     )
     sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
     return Jpeg.probe(HeaderReader(sound, "JPEG"))
+
+
+def _stored(reader: HeaderReader, segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
+    return [(segment.marker, reader.read(segment.start, segment.length)) for segment in segments]
+
+
+def _usual_segments(
+    segments: list[tuple[int, bytes]], channels: int, sequential: bool
+) -> list[tuple[int, bytes]]:
+    """Return segments as decoders take them."""
+    return _with_sound_profile(
+        [(marker, _usual(marker, content, channels, sequential)) for marker, content in segments]
+    )
 
 
 def _is_segment(stray: bytes) -> bool:
