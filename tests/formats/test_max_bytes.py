@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imgsvc_core.errors import BudgetUnreachable
-from imgsvc_core.formats.budget import best_fitting
-from imgsvc_core.formats.saving import save
+from imgsvc_core.formats.saving import best_fitting, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from tests.support import photos

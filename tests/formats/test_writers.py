@@ -26,13 +26,12 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import examine
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.png import header as png
-from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, codec_effort
-from imgsvc_core.formats.vips import to_array
+from imgsvc_core.formats.vips import to_array, to_depth
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.encoded import deep, encoded, gray, photo, transparent

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO
 
 import attrs
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of
-from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of, space_of
+from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge, UnsupportedFormat, UnsupportedOperation
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoding
-from imgsvc_core.formats.budget import best_fitting, unreachable
 from imgsvc_core.formats.format import Format, SavedFacts
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import apply_policy
-from imgsvc_core.formats.prepare import check, to_depth
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import by_name
+from imgsvc_core.formats.vips import to_depth
+
+_GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 
 @attrs.frozen
@@ -73,7 +75,7 @@ def save(
             }
             return _encoded(row, settings, known | facts, sink)
         image = image.to_vips()
-    check(image, row, settings)
+    _check(image, row, settings)
     prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
     with encoding(row.name, image):
         if settings.max_bytes is None:
@@ -127,3 +129,55 @@ def _write_within(
         data, quality = best_fitting(encode, quality, max_bytes)
     sink.write(data)
     return facts[quality], quality
+
+
+def _check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> None:
+    """Raise an error if the format cannot hold the picture or do what is asked."""
+    if settings.lossless and not row.lossless:
+        raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif or jp2 instead.")
+    space = space_of(image)
+    if space not in _GRAY_OR_RGB:
+        raise UnsupportedOperation(
+            f"{row.title} takes gray or sRGB pictures; got '{space}': convert it first."
+        )
+    if image.hasalpha() and not row.alpha:
+        raise UnsupportedOperation(
+            f"{row.title} has no transparency; flatten the picture on a background first."
+        )
+    (width, total), height = size_of(image), image.get_page_height()
+    if total > height and not row.animation:
+        raise UnsupportedOperation(f"{row.title} holds one frame; got {total // height}: choose one of them.")
+    if max(width, height) > row.max_side:
+        raise OutputTooLarge(
+            f"A {row.title} picture has at most {row.max_side} pixels on a side; got {width} x {height}."
+        )
+
+
+def best_fitting(encode: Callable[[int], bytes], highest: int, max_bytes: int) -> tuple[bytes, int]:
+    """Return the encoding of at most ``max_bytes`` bytes with the highest quality, and that quality.
+
+    A binary search: about seven encodings. `BudgetUnreachable` where not even quality 1 fits.
+    """
+    best = encode(highest)
+    if len(best) <= max_bytes:
+        return best, highest
+    smallest = encode(1)
+    if len(smallest) > max_bytes:
+        raise unreachable(len(smallest), max_bytes)
+    best, quality, too_large = smallest, 1, highest
+    while too_large - quality > 1:
+        middle = (quality + too_large) // 2
+        encoded = encode(middle)
+        if len(encoded) <= max_bytes:
+            best, quality = encoded, middle
+        else:
+            too_large = middle
+    return best, quality
+
+
+def unreachable(smallest: int, max_bytes: int) -> BudgetUnreachable:
+    """Return the error that says how small the picture gets."""
+    return BudgetUnreachable(
+        f"The picture does not fit into {max_bytes} bytes: the smallest it gets is {smallest} bytes.",
+        smallest=smallest,
+    )

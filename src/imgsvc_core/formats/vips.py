@@ -8,7 +8,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.private_names import keep_alive
-from imgsvc_core._runtime.vipsimage import has, has_profile, space_of
+from imgsvc_core._runtime.vipsimage import has, has_profile, samples_of, space_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -157,3 +157,17 @@ def usual_interpretation(bands: int, format: str) -> str:
     if format == "ushort":
         return "grey16" if bands < 3 else "rgb16"
     return "b-w" if bands < 3 else "srgb"
+
+
+def to_depth(image: pyvips.Image, bits: int) -> pyvips.Image:
+    """Return samples of at most ``bits`` bits: 8, or 16 with the lower ones empty for 10 and 12."""
+    format = samples_of(image)
+    if format == "uchar" or (format == "ushort" and bits >= 16):
+        return image
+    if format != "ushort":
+        return image.rint().cast("uchar")
+    samples = pyvips.Image.identity(ushort=True)
+    steps = (samples * ((2**bits - 1) / 65535)).rint()
+    if bits > 8:
+        return image.maplut((steps * 2 ** (16 - bits)).cast("ushort"))
+    return image.maplut(steps.cast("uchar")).copy(interpretation="b-w" if image.bands < 3 else "srgb")

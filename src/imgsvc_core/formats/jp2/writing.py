@@ -17,11 +17,10 @@ from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.jp2.codestream import encode_by_tiles
 from imgsvc_core.formats.jp2.header import read_header
 from imgsvc_core.formats.metadata import PROFILE, blob, keep_profile
-from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
-from imgsvc_core.formats.vips import to_array
+from imgsvc_core.formats.vips import to_array, to_depth
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -12,12 +12,11 @@ from imgsvc_core.formats.content import Content, examine
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import keep_profile, png_chunks
 from imgsvc_core.formats.png import small_writing as small_png
-from imgsvc_core.formats.prepare import to_depth
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort
-from imgsvc_core.formats.vips import to_array
+from imgsvc_core.formats.vips import to_array, to_depth
 
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
 _FLAT, _VARIED = 0.8, 1 / 3
