@@ -101,28 +101,16 @@ class SourceError(ImgsvcError):
 
 
 class SourceUnreachable(SourceError):
-    """The source cannot be opened or read.
-
-    ``status`` is the HTTP status of the server's answer, if the server refused. ``failure`` is the kind of
-    any other failure.
-    """
+    """The source cannot be opened or read. ``failure`` is how it failed."""
 
     slug = "source_unreachable"
 
-    def __init__(
-        self, message: str, *, status: int | None = None, failure: SourceFailure = "unreachable"
-    ) -> None:
+    def __init__(self, message: str, *, failure: SourceFailure = "unreachable") -> None:
         super().__init__(message)
-        self.status = status
         self.failure = failure
 
-    @property
-    def is_missing(self) -> bool:
-        """Return True if the server of the source says that it does not exist."""
-        return self.status in (404, 410)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), status=self.status, failure=self.failure), self.args
+        return functools.partial(type(self), failure=self.failure), self.args
 
 
 class EmptySource(SourceError):

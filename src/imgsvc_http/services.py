@@ -51,6 +51,7 @@ from imgsvc_http.storage.shares import Shares
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 from imgsvc_stores import StorePool
+from imgsvc_urls.errors import SourceRefused
 
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30
@@ -256,7 +257,7 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
 def _is_gone(error: Exception) -> bool:
     """Return True if an error of making a picture means that there is no such source any more."""
     if isinstance(error, SourceUnreachable):
-        return error.is_missing
+        return isinstance(error, SourceRefused) and error.is_missing
     if isinstance(error, ImgsvcError):
         error = refusal_of(error)
     return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)

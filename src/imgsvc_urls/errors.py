@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 
 
 class InvalidSignature(ImgsvcError):
@@ -31,6 +31,22 @@ class DialectError(ImgsvcError):
     def __init__(self, message: str, *, status: int = 400) -> None:
         super().__init__(message)
         self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), status=self.status), self.args
+
+
+class SourceRefused(SourceUnreachable):
+    """The server of the source answers with an HTTP status instead of the source."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def is_missing(self) -> bool:
+        """Return True if the server has no such source."""
+        return self.status in (404, 410)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return functools.partial(type(self), status=self.status), self.args

@@ -27,6 +27,7 @@ from imgsvc_http.services import Services, limit_misses
 from imgsvc_http.settings import DeliverySettings
 from imgsvc_urls import AnySource, InlineSource, UrlSource
 from imgsvc_urls.dialects import ForeignUrl
+from imgsvc_urls.errors import SourceRefused
 
 PIXELS_VERSION = imgsvc_core.__version__
 """Changes whenever the same request may give other pixels."""
@@ -178,7 +179,7 @@ def _source_errors(services: Services, order: Order) -> Iterator[None]:
     try:
         yield
     except (SourceError, SourceTooLarge, ImageTooLarge) as error:
-        is_missing = isinstance(error, SourceUnreachable) and error.is_missing
+        is_missing = isinstance(error, SourceRefused) and error.is_missing
         headers = {"Cache-Control": MISSING if is_missing else "no-store"}
         status = _failure_status(services.settings.delivery, order, error)
         raise Refusal(error.slug, status, error.message, headers) from error
@@ -190,7 +191,7 @@ def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError
         return order.asked.failure_status(error)
     if isinstance(error, ImageTooLarge):
         return status_of(type(error))
-    if isinstance(error, SourceUnreachable) and error.is_missing:
+    if isinstance(error, SourceRefused) and error.is_missing:
         return HTTPStatus.NOT_FOUND
     if not settings.gateway_statuses:
         return HTTPStatus.FAILED_DEPENDENCY

@@ -37,6 +37,7 @@ from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web, redirected
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
+from imgsvc_urls.errors import SourceRefused
 
 _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
 _NO_HEADERS: Mapping[str, str] = {}
@@ -280,7 +281,7 @@ def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> 
         raise profile.unknown()
     if response.status not in _WHOLE and not _is_complete(response):
         shown = _shown(str(response.url))
-        raise SourceUnreachable(
+        raise SourceRefused(
             f"Source '{shown}' answered with status {response.status}; expected 200 with an image.",
             status=response.status,
         )

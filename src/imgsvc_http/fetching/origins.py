@@ -19,7 +19,7 @@ from urllib.parse import quote
 import attrs
 from multidict import CIMultiDict, MultiMapping
 
-from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable
+from imgsvc_core.errors import EmptySource, ImgsvcError, SourceFailure, SourceTooLarge, SourceUnreachable
 from imgsvc_core.sources import (
     Decoding,
     InvalidCoding,
@@ -44,6 +44,7 @@ from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
 from imgsvc_urls import AnySource, InlineSource, OriginSource, UrlSource
+from imgsvc_urls.errors import SourceRefused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -315,12 +316,12 @@ class _Folder:
             raise
         except Exception as error:  # of the packages of stores, which have no base class in common
             if _is_missing(error):
-                raise SourceUnreachable(f"{shown} does not exist.", status=HTTPStatus.NOT_FOUND) from None
-            raise SourceUnreachable(
-                f"{shown} cannot be read: {_reason(error, self._origin)}.",
-                status=HTTPStatus.FORBIDDEN if _is_denied(error) else None,
-                failure="timed_out" if isinstance(error, CallTimedOut) else "unreachable",
-            ) from error
+                raise SourceRefused(f"{shown} does not exist.", status=HTTPStatus.NOT_FOUND) from None
+            message = f"{shown} cannot be read: {_reason(error, self._origin)}."
+            if _is_denied(error):
+                raise SourceRefused(message, status=HTTPStatus.FORBIDDEN) from error
+            failure: SourceFailure = "timed_out" if isinstance(error, CallTimedOut) else "unreachable"
+            raise SourceUnreachable(message, failure=failure) from error
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:

@@ -27,7 +27,7 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_urls import AnySource
 from imgsvc_urls.dialects.wildcards import climbs, url_pattern
-from imgsvc_urls.errors import DialectError
+from imgsvc_urls.errors import DialectError, SourceRefused
 
 GROUP = "imgsvc.dialects"
 """The group of entry points that name dialects."""
@@ -180,7 +180,7 @@ class ForeignUrl(ABC):
         """
         if not isinstance(error, SourceUnreachable) or error.failure == "incomplete":
             return self.unusable_status
-        if error.status is not None and error.status >= 400:
+        if isinstance(error, SourceRefused) and error.status >= 400:
             return error.status
         return self.late_status if error.failure == "timed_out" else self.unreachable_status
 

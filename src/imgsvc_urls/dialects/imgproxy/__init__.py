@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import ImgsvcError, SourceUnreachable
+from imgsvc_core.errors import ImgsvcError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import declared
@@ -25,7 +25,7 @@ from imgsvc_urls.dialects.imgproxy.path import mended, sign, split, verified
 from imgsvc_urls.dialects.imgproxy.request import UNPROCESSABLE, Encoding, request_of, trim_of
 from imgsvc_urls.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_urls.dialects.reading import accepted_formats, decimal
-from imgsvc_urls.errors import DialectError
+from imgsvc_urls.errors import DialectError, SourceRefused
 
 _MOST_DENSITY = 8
 
@@ -59,7 +59,7 @@ class ImgproxyUrl(ForeignUrl):
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the status of imgproxy if the source cannot be used."""
         status = super().failure_status(error)
-        return 502 if isinstance(error, SourceUnreachable) and (error.status or 0) >= 500 else status
+        return 502 if isinstance(error, SourceRefused) and error.status >= 500 else status
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver its file unchanged."""

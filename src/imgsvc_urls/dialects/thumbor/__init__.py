@@ -35,6 +35,7 @@ from imgsvc_urls.dialects.thumbor.request import (
     trim_of,
 )
 from imgsvc_urls.dialects.thumbor.sources import Patterns, find_source
+from imgsvc_urls.errors import SourceRefused
 
 _QUALITY = Integer(1, 100)
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
@@ -63,7 +64,7 @@ class ThumborUrl(ForeignUrl):
             return 502
         if not isinstance(error, SourceUnreachable):
             return BAD_REQUEST
-        if error.status is not None:
+        if isinstance(error, SourceRefused):
             return 404
         return 500 if error.failure == "unreachable" else 504
 
