@@ -83,15 +83,13 @@ def compile_plan(
     opaque = tuple(row.title for row in formats if not row.alpha)
     if draft.alpha and (opaque or output.flatten):
         steps.append(PlannedStep("output", Flatten(output.background, opaque), draft.size, draft.size))
-    load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0)
-    check_rendered(info, *loaded_size(info, min(load.scale, 1.0)), limits)
-    _check_sizes(steps, info, frames, limits)
     photograph = is_photograph(info, steps)
     exact = exact_formats(output, info, draft.size, photograph=photograph, accept=accept, alpha=kept_alpha)
     save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
     save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
-    if len(save) == 1 and not (save_exactly or load.metadata) and fits_array(info, load.scale, steps):
-        load = attrs.evolve(load, array=True)
+    once = len(save) == 1 and not save_exactly
+    load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
+    _check_sizes(load, steps, info, frames, limits)
     memory = memory_bound(info, load, steps, save + save_exactly, frames)
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
@@ -127,11 +125,17 @@ def _frames(output: Output, info: ImageInfo, formats: Sequence[type[Format]]) ->
 
 
 def _loading(
-    info: ImageInfo, steps: Sequence[PlannedStep], output: Output, *, all_frames: bool
+    info: ImageInfo, steps: Sequence[PlannedStep], output: Output, *, all_frames: bool, once: bool
 ) -> LoadSettings:
-    """Return how the source is decoded."""
+    """Return how the source is decoded, for a result that is encoded once or several times."""
     scale, metadata = load_scale(info, steps, all_frames=all_frames), output.metadata != "strip"
-    return LoadSettings(scale=scale, all_frames=all_frames, sequential=_streams(steps), metadata=metadata)
+    return LoadSettings(
+        scale=scale,
+        all_frames=all_frames,
+        sequential=_streams(steps),
+        metadata=metadata,
+        array=once and not metadata and fits_array(info, scale, steps),
+    )
 
 
 def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | None) -> list[PlannedStep]:
@@ -175,13 +179,16 @@ def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
     return PlannedStep(planned.phase, step, before, after)
 
 
-def _check_sizes(steps: Sequence[PlannedStep], info: ImageInfo, frames: int, limits: Limits) -> None:
+def _check_sizes(
+    load: LoadSettings, steps: Sequence[PlannedStep], info: ImageInfo, frames: int, limits: Limits
+) -> None:
     """Refuse a plan if the result, or a step before it, is larger than the limits and libvips allow.
 
     A resampled picture needs coordinates even for parts that are never computed, except for the parts that a
     crop cuts off at once. A step that only keeps a part of the source, or of an earlier step, needs no check
     of its own.
     """
+    check_rendered(info, *loaded_size(info, min(load.scale, 1.0)), limits)
     for planned in steps:
         if isinstance(planned.step, Resample | Extend) and max(planned.after) > _LARGEST_COORDINATE:
             raise OutputTooLarge(

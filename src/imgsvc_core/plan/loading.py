@@ -99,9 +99,12 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool
 
 def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> bool:
     """Return True if all steps run on few pixels in an array, to the same samples as in libvips."""
-    row, shrink = FORMATS.get(info.format), round(1 / scale)
+    row = FORMATS.get(info.format)
+    if row is None or not row.array_pixels:
+        return False
+    shrink = round(1 / scale)
     have = Size(info.width // shrink, info.height // shrink)
-    if row is None or have.width * have.height > row.array_pixels:
+    if have.width * have.height > row.array_pixels:
         return False
     if info.depth != 8 or info.profile or info.colorspace not in ("gray", "srgb") or info.animated:
         return False
