@@ -344,6 +344,7 @@ def test_psd_channels_that_do_not_count_cost_nothing() -> None:
     for data in _psd_of_all_compressions(planes):
         source = ByteSource(data)
         picture = probe(source)
+        load(picture)  # imports modules
         tracemalloc.start()
         image = load(picture)
         _, peak = tracemalloc.get_traced_memory()
