@@ -18,6 +18,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import restore
+from imgsvc_core.spec.effects import Mark
 from imgsvc_urls import InlineSource, OriginSource, UrlSource
 from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.imagor import Imagor, ImagorUrl, sign
@@ -441,6 +442,37 @@ def test_settings_that_limit_what_urls_ask_for() -> None:
     others = url(text, dialect=Imagor(unsafe=True, disable_filters=["invert", "format"]))
     assert [list(item) for item in document(others)["filter"]] == [["gaussian_blur"]]
     assert output(others)["format"] == "jpg"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "image(/9x9/filters:{}/logo.png)",
+        "image(/9x9/filters:image(/8x8/filters:{}/color:red,0,0)/logo.png)",
+    ],
+)
+def test_settings_limit_filters_of_pictures_that_are_laid_over(path: str) -> None:
+    def drawn(**settings: Any) -> list[str]:
+        dialect = attrs.evolve(WITH_LOGO, **settings)
+        asked = url("9x9/filters:" + path.format("invert():blur(3)"), dialect=dialect)
+        spec = translate(asked, LOGO, watermarks={"w1": LOGO})
+        assert isinstance(spec, imgsvc.Spec)
+        while isinstance(mark := spec.filter[0], Mark) and mark.request:
+            spec = mark.request
+        return [item.key for item in spec.filter]
+
+    assert drawn() == ["tones", "gaussian_blur"]
+    assert drawn(disable_filters=["invert"]) == ["gaussian_blur"]
+    assert drawn(max_filter_ops=1) == ["tones"]
+
+
+def test_pictures_of_filters_that_are_left_out_need_not_be_known() -> None:
+    unknown = "9x9/filters:image(filters:image(/8x8/nosuch.png)/logo.png)"
+    assert url(unknown, dialect=attrs.evolve(WITH_LOGO, disable_filters=["image"])).pictures == ()
+    assert url(
+        unknown.replace("image(filters:", "image(filters:blur(1):"),
+        dialect=attrs.evolve(WITH_LOGO, max_filter_ops=1),
+    ).pictures == ("w1",)
 
 
 def test_files_that_are_not_processed() -> None:

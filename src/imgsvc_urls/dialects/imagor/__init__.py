@@ -5,7 +5,7 @@
     /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{padding}/{alignment}/filters:{filter}/{image}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 import attrs
@@ -19,7 +19,7 @@ from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import refusing
-from imgsvc_urls.dialects.imagor.drawing import Drawing, plane
+from imgsvc_urls.dialects.imagor.drawing import plane
 from imgsvc_urls.dialects.imagor.geometry import within
 from imgsvc_urls.dialects.imagor.path import (
     BAD_REQUEST,
@@ -31,7 +31,15 @@ from imgsvc_urls.dialects.imagor.path import (
     split,
     verified,
 )
-from imgsvc_urls.dialects.imagor.request import Known, Smart, named_format, overlay_ids, request_of, trim_of
+from imgsvc_urls.dialects.imagor.request import (
+    Allowed,
+    Known,
+    Smart,
+    named_format,
+    overlay_ids,
+    request_of,
+    trim_of,
+)
 from imgsvc_urls.dialects.reading import Texts, TextTable
 from imgsvc_urls.sources import InlineSource, Source, source_of
 
@@ -42,8 +50,6 @@ _MEDIA_TYPES = {
 }
 """The media types of which clients must accept one, in the order in which formats are preferred."""
 
-_OF_DELIVERY = ("attachment", "expire", "max_age", "preview")
-
 
 @attrs.frozen(kw_only=True)
 class ImagorUrl(ForeignUrl):
@@ -53,6 +59,7 @@ class ImagorUrl(ForeignUrl):
 
     parts: Parts
     smart: Smart
+    allowed_filters: Allowed
     watermarks: tuple[tuple[str, str], ...]
     metadata: str
     accepted: tuple[str, ...]
@@ -77,7 +84,12 @@ class ImagorUrl(ForeignUrl):
             return request_of(
                 self.parts,
                 info,
-                Known(smart=self.smart, watermarks=dict(self.watermarks), facts=self.facts),
+                Known(
+                    smart=self.smart,
+                    allowed=self.allowed_filters,
+                    watermarks=dict(self.watermarks),
+                    facts=self.facts,
+                ),
                 metadata=self.metadata,
                 accepted=self.accepted,
             )
@@ -129,7 +141,7 @@ class Imagor(Parameters):
         default=-1,
     )
     max_filter_ops: int = param(
-        "Up to which filter of a URL they change pixels, -1 for all (VIPS_MAX_FILTER_OPS).",
+        "Up to which filter of a picture they change pixels, -1 for all (VIPS_MAX_FILTER_OPS).",
         Integer(-1, 1000),
         default=-1,
     )
@@ -143,26 +155,24 @@ class Imagor(Parameters):
             request.path, self.keys, self.signer_type, self.signer_truncate, unsafe=self.unsafe
         )
         parts = split(text)
-        filters = tuple(self._allowed(parts.filters))
+        allowed = Allowed(most=self.max_filter_ops, disabled=self.disable_filters)
+        filters = (*allowed.of(parts.filters), *self._limits())
         drawn = plane(parts)
         return ImagorUrl(
             source=InlineSource(drawn[0].encode()) if drawn else self._source(parts.image),
-            pictures=tuple(overlay_ids(filters, dict(self.watermarks))),
+            pictures=tuple(overlay_ids(parts.filters, dict(self.watermarks), allowed)),
             signed=signed,
             delivery=_delivery(parts.filters),
             parts=attrs.evolve(parts, filters=filters, image=""),
             smart=self.smart,
+            allowed_filters=allowed,
             watermarks=self.watermarks,
             metadata="strip" if self.strip_metadata else "keep",
             accepted=() if named_format(filters) else self._accepted(request),
         )
 
-    def _allowed(self, filters: Iterable[Filter]) -> Iterator[Filter]:
-        """Yield the filters of a URL that say something about the picture, as far as settings allow them."""
-        for place, item in enumerate(filters):
-            too_many = 0 < self.max_filter_ops <= place and Drawing.draws(item)
-            if not too_many and item.name not in (*_OF_DELIVERY, *self.disable_filters):
-                yield item
+    def _limits(self) -> Iterator[Filter]:
+        """Yield what settings add to the filters of a URL."""
         if self.max_animation_frames != -1:
             yield Filter("max_frames", (str(max(1, self.max_animation_frames)),))
 

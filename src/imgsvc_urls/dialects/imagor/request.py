@@ -35,6 +35,27 @@ _ANIMATED = ("gif", "webp")
 _IN_FULL = ("draw_detections", "focal", "max_bytes", "rotate", "trim")
 _MOST_LEVELS = 8  # of pictures that are laid over each other
 _ANGLES = {90: 270, 180: 180, 270: 90}
+_OF_DELIVERY = ("attachment", "expire", "max_age", "preview")
+
+
+@attrs.frozen(kw_only=True)
+class Allowed:
+    """Which filters settings allow, of a picture and of every picture that is laid over it.
+
+    Args:
+        most: up to which filter of a picture they change pixels, at most 0 for all.
+        disabled: names of filters that are left out.
+    """
+
+    most: int = 0
+    disabled: tuple[str, ...] = ()
+
+    def of(self, filters: Iterable[Filter]) -> Iterator[Filter]:
+        """Yield the allowed filters that say something about the picture."""
+        for place, item in enumerate(filters):
+            too_many = 0 < self.most <= place and Drawing.draws(item)
+            if not too_many and item.name not in (*_OF_DELIVERY, *self.disabled):
+                yield item
 
 
 @attrs.frozen(kw_only=True)
@@ -43,11 +64,13 @@ class Known:
 
     Args:
         smart: the gravity that the part ``smart`` stands for.
+        allowed: the filters that settings allow.
         watermarks: the ids of watermarks by their URLs.
         facts: those of watermarks, by id.
     """
 
     smart: Smart
+    allowed: Allowed
     watermarks: Mapping[str, str]
     facts: Mapping[str, ImageInfo]
 
@@ -117,6 +140,7 @@ def _made(parts: Parts, info: ImageInfo, known: Known, *, animated: bool) -> tup
 
 def _overlay(known: Known, parts: Parts) -> tuple[str, dict[str, Any]]:
     """Return the id of a picture that is laid over another one, and what is done to it before."""
+    parts = attrs.evolve(parts, filters=tuple(known.allowed.of(parts.filters)))
     drawn, id = plane(parts), parts.image
     if drawn is None:
         id = overlay_id(parts, known.watermarks)
@@ -125,13 +149,21 @@ def _overlay(known: Known, parts: Parts) -> tuple[str, dict[str, Any]]:
     return id, {"request": built(**made), "drawing": svg}
 
 
-def overlay_ids(filters: Iterable[Filter], watermarks: Mapping[str, str], level: int = 0) -> Iterator[str]:
+def overlay_ids(
+    filters: Iterable[Filter], watermarks: Mapping[str, str], allowed: Allowed, level: int = 0
+) -> Iterator[str]:
     """Yield the ids of the pictures that filters lay over the picture, and over these.
+
+    Args:
+        filters: the filters of the picture.
+        watermarks: the ids of watermarks by their URLs.
+        allowed: the filters that settings allow.
+        level: how many pictures are below it.
 
     Raises:
         DialectError: there is no such picture, or they are laid over each other in too many levels.
     """
-    for item in filters:
+    for item in allowed.of(filters):
         if item.name == "image" and item.arguments:
             if level == _MOST_LEVELS:
                 raise impossible("image", f"there are more than {_MOST_LEVELS} levels of pictures")
@@ -140,7 +172,7 @@ def overlay_ids(filters: Iterable[Filter], watermarks: Mapping[str, str], level:
                 raise impossible("image", "the border of what is laid over cannot be trimmed")
             if plane(parts) is None:
                 yield overlay_id(parts, watermarks)
-            yield from overlay_ids(parts.filters, watermarks, level + 1)
+            yield from overlay_ids(parts.filters, watermarks, allowed, level + 1)
 
 
 def overlay_id(parts: Parts, watermarks: Mapping[str, str]) -> str:
