@@ -174,7 +174,8 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
         raise reader.unsupported(
             "its colors are stored in separate planes; save it with interleaved channels"
         )
-    if photometric in (_CIELAB, _ICCLAB) and (channels != 3 or depth not in (8, 16) or kind != UNSIGNED):
+    lab = photometric == _ICCLAB or (photometric == _CIELAB and needs_tifffile(page))
+    if lab and (channels != 3 or depth not in (8, 16) or kind != UNSIGNED):
         raise reader.unsupported(
             "its Lab colors have transparency or samples of another type than 8 or 16 bits; save it as RGB"
         )
