@@ -62,3 +62,17 @@ def test_filters_are_tried_in_little_memory() -> None:
     """New pages of memory take longer than to compute what is written to them."""
     pixels = np.ascontiguousarray(coffee()[:64, :64])
     assert _most_held(lambda: small_png.encode(pixels, (3.0, 3.0), 6)) < 30 * pixels.size
+
+
+@pytest.mark.parametrize("bands", [1, 2, 3, 4])
+def test_numbers_and_runs_of_colors_take_little_memory(bands: int) -> None:
+    flat = np.zeros((800, 1000, bands), np.uint8)
+    flat[:, ::50] = 200
+    assert palette.has_at_most(2, flat)
+    assert not palette.has_at_most(1, flat)
+    noisy = np.random.default_rng(7).integers(0, 3, flat.shape, np.uint8)
+    for pixels in (flat, noisy):
+        found = palette.index_exactly(pixels, 256)
+        assert found is not None
+        assert np.array_equal(found.colors[found.numbers], _rgba(pixels))
+        assert _most_held(lambda some=pixels: palette.index_exactly(some, 256)) < 8_000_000

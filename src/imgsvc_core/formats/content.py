@@ -9,6 +9,7 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
+from imgsvc_core.formats.palette import has_at_most
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.formats.vips import to_array
 
@@ -100,7 +101,7 @@ def _content(pixels: Any) -> Content:
     _, width, channels = pixels.shape
     if width == 1:
         return _PHOTOGRAPH
-    few = _are_few(pixels)
+    few = has_at_most(_FEW_COLORS if channels >= 3 else _FEW_GRAYS, pixels)
     repeats = few and _repeats(pixels)
     bands = [pixels[:, :, band].astype(np.int16) for band in range(channels)]
     if channels < 3:
@@ -114,15 +115,6 @@ def _content(pixels: Any) -> Content:
         edges &= np.minimum(opacity[:, 1:], opacity[:, :-1]) > 127
     flat, colored_edges = float((steps == 0).mean()), float(edges.mean())
     return Content(flat=flat, colored_edges=colored_edges, few=few, repeats=repeats)
-
-
-def _are_few(pixels: Any) -> bool:
-    import numpy as np
-
-    bands = pixels.shape[2]
-    numbers = pixels.reshape(-1, bands) @ (1 << 8 * np.arange(bands, dtype=np.uint32))
-    few = _FEW_COLORS if bands >= 3 else _FEW_GRAYS
-    return all(len(np.unique(some)) <= few for some in (numbers[::16], numbers))
 
 
 def _repeats(pixels: Any) -> bool:

@@ -16,7 +16,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import keep_profile
 from imgsvc_core.formats.png import header as png
-from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.png.header import make_chunk, make_resolution
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import from_array, to_array
 
@@ -91,19 +91,26 @@ def index_exactly(pixels: Any, most: int) -> Indexed | None:
         return None
     rows = max(1, _AT_ONCE // width)
     tops = range(0, height, rows)
-    colors = np.empty(0, np.uint32)
+    colors, runs, held = np.empty(0, np.uint32), [], 0
     for top in tops:
         lengths, starts = _runs(_packed(pixels[top : top + rows]))
         colors = _distinct(np.concatenate((colors, starts)))
         if len(colors) > most:
             return None
+        held += len(starts)
+        runs.append((lengths, starts) if held <= _AT_ONCE else None)
     numbers = np.empty((height, width), np.uint8)
-    for top in tops:
-        if len(tops) > 1:  # all runs together may take more memory than the picture
-            lengths, starts = _runs(_packed(pixels[top : top + rows]))
+    for top, found in zip(tops, runs, strict=True):
+        lengths, starts = found or _runs(_packed(pixels[top : top + rows]))
         part = numbers[top : top + rows]
         part[:] = np.repeat(np.searchsorted(colors, starts).astype(np.uint8), lengths).reshape(part.shape)
     return Indexed(colors[:, None].view(np.uint8), numbers, bands)
+
+
+def has_at_most(colors: int, pixels: Any) -> bool:
+    """Return True if an array of (height, width, bands) of 8 bits has no more colors."""
+    lines = pixels.reshape(-1, pixels.shape[-1])
+    return all(len(_distinct(_runs(_packed(some))[1])) <= colors for some in (lines[::16], lines))
 
 
 def _packed(pixels: Any) -> Any:
@@ -111,11 +118,14 @@ def _packed(pixels: Any) -> Any:
     import numpy as np
 
     bands = pixels.shape[-1]
-    rgba = np.full((pixels.size // bands, 4), 255, np.uint8)
-    rgba[:, :3] = pixels.reshape(-1, bands)[:, : 3 if bands >= 3 else 1]
-    if bands in (2, 4):
-        rgba[:, 3] = pixels.reshape(-1, bands)[:, -1]
-    return rgba.view("<u4").reshape(-1)
+    pixels = np.ascontiguousarray(pixels).reshape(-1, bands)
+    if bands == 4:
+        return pixels.view("<u4").reshape(-1)
+    if bands == 3:  # the fourth byte of each number is one of the next pixel
+        shared = np.ndarray(len(pixels), "<u4", np.append(pixels, np.uint8(0)).data, strides=(3,))
+        return shared | 0xFF000000
+    alpha = pixels[:, 1].astype("<u4") if bands == 2 else np.uint32(255)
+    return pixels[:, 0].astype("<u4") * 0x010101 | alpha << 24
 
 
 def _distinct(packed: Any) -> Any:
@@ -186,7 +196,10 @@ def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:
 
 def metadata_chunks(image: pyvips.Image) -> list[bytes]:
     """Return the chunks of the profile and the resolution of an image."""
-    corner = chunks_of(image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep_profile(image)))
+    keep = keep_profile(image)
+    if keep == "none":
+        return [make_resolution(image.get("xres"), image.get("yres"))]
+    corner = chunks_of(image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep))
     return [make_chunk(kind, content) for kind, content in corner if kind not in _PIXELS]
 
 

@@ -34,7 +34,7 @@ class Png(Format):
     palette = True
     interlaces = True
     metadata = ("exif", "xmp", "profile")
-    array_pixels = 1 << 16
+    array_pixels = 1 << 15
     becomes = "png"
 
     header: PngHeader

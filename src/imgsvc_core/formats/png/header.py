@@ -32,6 +32,7 @@ _TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"sPLT", b"eXIf", b"iCCP")
 _COMPRESSED_TEXTS = (b"zTXt", b"iTXt", b"iCCP")
 _COPIES_OF_TEXT = 3  # beside the file
 _DEFLATE_RATIO, _MOST_EXPANDED = 1032, 8_000_000
+_MM_PER_METER = 1000
 _ANIMATION = ">II"  # how many frames there are, and how often they play
 
 
@@ -305,6 +306,15 @@ def make_chunk(kind: bytes, *parts: bytes) -> bytes:
     """Return a chunk with its length and checksum."""
     body = b"".join((kind, *parts))
     return b"".join((struct.pack(">I", len(body) - 4), body, struct.pack(">I", zlib.crc32(body))))
+
+
+def make_resolution(across: float, down: float) -> bytes:
+    """Return a pHYs chunk of pixels per millimeter, as near as it can state them. Files hold any number."""
+    per_meter = (
+        round(min(resolution * _MM_PER_METER, _LONGEST)) if resolution > 0 else 0
+        for resolution in (across, down)
+    )
+    return make_chunk(b"pHYs", struct.pack(">IIB", *per_meter, 1))
 
 
 def _read_frame(reader: HeaderReader, head: Head, chunk: Chunk) -> ApngFrame:

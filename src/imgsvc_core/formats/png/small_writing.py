@@ -13,12 +13,10 @@ from typing import Any
 
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.png.header import SIGNATURE, make_chunk
+from imgsvc_core.formats.png.header import SIGNATURE, make_chunk, make_resolution
 
 MOST_PIXELS = 64 * 64
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of bands
-_MM_PER_METER = 1000
-_HIGHEST = 2**31 - 1
 
 
 def encode(pixels: Any, resolution: tuple[float, float], level: int) -> tuple[bytes, SavedFacts]:
@@ -43,12 +41,11 @@ def encode(pixels: Any, resolution: tuple[float, float], level: int) -> tuple[by
         header = struct.pack(">IIBBBBB", width, height, indexed.bits, 0, 0, 0, 0)
         encoded.append((indexed.head(header), numbers, indexed.facts()))
     head, data, facts = min(encoded, key=lambda found: sum(map(len, (*found[0], found[1]))))
-    per_meter = (_per_meter(per_millimeter) for per_millimeter in resolution)
     file = b"".join(
         (
             SIGNATURE,
             head[0],
-            make_chunk(b"pHYs", struct.pack(">IIB", *per_meter, 1)),
+            make_resolution(*resolution),
             *head[1:],
             make_chunk(b"IDAT", data),
             make_chunk(b"IEND"),
@@ -65,11 +62,6 @@ def _packed(numbers: Any, bits: int) -> Any:
         return numbers
     single = (numbers[..., None] >> np.arange(bits, dtype=np.uint8)[::-1]) & 1
     return np.packbits(single.reshape(len(numbers), -1), axis=1)
-
-
-def _per_meter(per_millimeter: float) -> int:
-    """Return a resolution as a PNG can state it. Files hold any number."""
-    return round(min(per_millimeter * _MM_PER_METER, _HIGHEST)) if per_millimeter > 0 else 0
 
 
 def _deflated(lines: bytes, level: int, strategy: int) -> bytes:
