@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.loading import load
-from imgsvc_core.formats.metadata import PROFILE, blob
+from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.loading import load
-from imgsvc_core.formats.metadata import EXIF, IPTC, PROFILE, XMP, apply_policy, wrap_iptc
+from imgsvc_core.formats.metadata import EXIF, IPTC, XMP, apply_policy, wrap_iptc
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings

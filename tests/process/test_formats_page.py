@@ -8,9 +8,10 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.loading import load
-from imgsvc_core.formats.metadata import EXIF, IPTC, PROFILE, XMP
+from imgsvc_core.formats.metadata import EXIF, IPTC, XMP
 from imgsvc_core.formats.probe import probe
 from tests.formats.test_metadata import _write
 

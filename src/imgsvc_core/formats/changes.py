@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import has
+
 Area = tuple[int, int, int, int]
 
 
@@ -26,7 +28,7 @@ def _extent(sums: pyvips.Image) -> tuple[int, int]:
 
 def timing(image: pyvips.Image, frames: int) -> tuple[list[int], int]:
     """Return the milliseconds of each frame, 100 if the picture does not say, and the plays (0: for ever)."""
-    delays = list(image.get("delay")) if image.get_typeof("delay") else []
+    delays = list(image.get("delay")) if has(image, "delay") else []
     delays = (delays + [delays[-1] if delays else 100] * frames)[:frames]
-    plays = image.get("loop") if image.get_typeof("loop") else 0
+    plays = image.get("loop") if has(image, "loop") else 0
     return [max(0, delay) for delay in delays], max(0, plays)

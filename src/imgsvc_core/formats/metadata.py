@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import field_names, has, remove_field
+from imgsvc_core._runtime.vipsimage import PROFILE, field_names, has, remove_field
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
@@ -22,7 +22,6 @@ from imgsvc_core.formats.psd.header import read_resources
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 
-PROFILE = "icc-profile-data"
 EXIF = "exif-data"
 XMP = "xmp-data"
 IPTC = "iptc-data"

@@ -7,9 +7,8 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import has_profile
+from imgsvc_core._runtime.vipsimage import PROFILE, has_profile
 from imgsvc_core.formats.apng import Apng
-from imgsvc_core.formats.metadata import PROFILE
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import ApngFrame, make_chunk
 from imgsvc_core.formats.png.reading import attach_metadata

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bmp import header as bmp
 from imgsvc_core.formats.bmp.header import BitmapFile, BitmapHeader
@@ -23,7 +24,7 @@ def read(source: ByteSource, file: BitmapFile) -> pyvips.Image:
     header = file.header
     palette_at = bmp.FILE_HEADER + header.palette_at
     image = from_array(decode_pixels(source.buffer(), header, palette_at, file.pixels_at))
-    return attach(image, {"icc-profile-data": source.read(*file.profile) if file.profile else None})
+    return attach(image, {PROFILE: source.read(*file.profile) if file.profile else None})
 
 
 def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: int) -> Any:

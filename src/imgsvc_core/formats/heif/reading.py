@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
@@ -12,7 +13,7 @@ from imgsvc_core.formats.heif.header import HeifHeader
 from imgsvc_core.formats.heif.items import read_exif
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.loading import check_stored
-from imgsvc_core.formats.metadata import EXIF, PROFILE, XMP
+from imgsvc_core.formats.metadata import EXIF, XMP
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, straight
@@ -42,7 +43,7 @@ def _read_by_libvips(
     source: ByteSource, info: ImageInfo, header: HeifHeader, settings: LoadSettings
 ) -> pyvips.Image:
     image = still(open_lazily("heif", source, settings, fail_on="error"))
-    bits = image.get("bits-per-sample") if image.get_typeof("bits-per-sample") else 8
+    bits = image.get("bits-per-sample") if has(image, "bits-per-sample") else 8
     block = read_exif(HeaderReader(source, "HEIF"), header.items)  # of several, libvips takes the last
     return attach(_as_described(image, bits, info, header), {EXIF: block})
 

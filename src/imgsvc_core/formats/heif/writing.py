@@ -7,7 +7,7 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import has
+from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.boxes import make_box
@@ -15,7 +15,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif.items import locate
-from imgsvc_core.formats.metadata import EXIF, PROFILE, XMP, blob
+from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import pyvips
 
 from imgsvc_core._runtime.private_names import read_resolution
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
@@ -15,7 +16,6 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2.header import Jp2Header, Palette, check_tiles, read_palette, read_profile
 from imgsvc_core.formats.loading import check_stored
-from imgsvc_core.formats.metadata import PROFILE
 from imgsvc_core.formats.pillow import to_vips
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.boxes import first_box, make_box, read_boxes
@@ -16,7 +17,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.jp2.codestream import encode_by_tiles
 from imgsvc_core.formats.jp2.header import read_header
-from imgsvc_core.formats.metadata import PROFILE, blob, keep_profile
+from imgsvc_core.formats.metadata import blob, keep_profile
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -20,7 +21,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import attach, from_array, from_real_numbers
 
 _BLOBS = {
-    "icc-profile-data": psd.PROFILE, "exif-data": 1058, "xmp-data": 1060, "iptc-data": 1028,
+    PROFILE: psd.PROFILE, "exif-data": 1058, "xmp-data": 1060, "iptc-data": 1028,
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.errors import CorruptImage, MissingDependency
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.boundary import decoder
@@ -16,7 +17,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import Directory, swapped
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.loading import expected_size
-from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, PROFILE, XMP
+from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, XMP
 from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.tiff import without_tags
@@ -98,8 +99,8 @@ def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> 
     wanted = info.width * settings.scale
     if settings.scale >= 1 or abs(image.width - wanted) <= 1:
         return image
-    pages = image.get("n-pages") if image.get_typeof("n-pages") else 1
-    subifds = image.get("n-subifds") if image.get_typeof("n-subifds") else 0
+    pages = image.get("n-pages") if has(image, "n-pages") else 1
+    subifds = image.get("n-subifds") if has(image, "n-subifds") else 0
     copies = [{"subifd": index} for index in range(subifds)] or [{"page": page} for page in range(1, pages)]
     for place in copies[: len(info.levels) or len(copies)]:
         level = _open(source, settings, **place)
