@@ -13,6 +13,9 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.spec import Spec, Watermark
+from imgsvc_core.spec.effects import Mark
+from tests.support.encoded import gif_animated
 
 TO_JPEG = {"output": {"format": "jpg"}}
 
@@ -160,6 +163,32 @@ def test_a_watermark_counts_too() -> None:
     needed = imgsvc.process(pixels, request, watermarks={"w": mark}).plan.memory
     with pytest.raises(imgsvc.MemoryLimitExceeded, match=r"^Watermark 'w': "):
         imgsvc.process(pixels, request, watermarks={"w": mark}, limits=imgsvc.Limits(memory_bytes=needed + 1))
+
+
+def _marks(number: int, side: int) -> list[Mark]:
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}"/>'
+    return [Mark(watermark=Watermark(id="w"), request=Spec(), drawing=drawing)] * number
+
+
+def test_pictures_that_are_kept_for_later_frames_count_together() -> None:
+    one, other = _marks(1, 3000), _marks(1, 2999)
+    limits = imgsvc.Limits(memory_bytes=260_000_000)
+
+    def make(*marks: Mark, frames: int) -> None:
+        request = Spec(filter=marks, output=imgsvc.Output(format="gif", frames=frames))
+        imgsvc.process(gif_animated().data, request, limits=limits)
+
+    make(*one, frames=3)
+    make(*one, *other, frames=1)
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match=r"^Watermark 'w': "):
+        make(*one, *other, frames=3)
+
+
+def test_pictures_laid_over_each_other_need_another_copy() -> None:
+    info = imgsvc.ImageInfo(format="png", width=1000, height=1000, colorspace="srgb", bytes=9)
+    one, two, many = (imgsvc.explain(Spec(filter=_marks(number, 9)), info).memory for number in (1, 2, 9))
+    assert two - one == 3_000_000
+    assert many == two
 
 
 def photograph_file(side: int) -> bytes:

@@ -10,24 +10,27 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import imagecodecs
 import numpy as np
 import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.spec.effects import Mark
 from tests.support.photos import mosaic
 
 MEASURE = """
 import json, sys
 import numpy
 import imgsvc_core as imgsvc
+from imgsvc_core.spec import restore
 
 def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
-source, request = sys.argv[1], json.loads(sys.argv[2])
+source, request = sys.argv[1], restore(json.loads(sys.argv[2]))
 imgsvc.process(numpy.zeros((8, 8, 3), numpy.uint8), {"output": {"format": "webp"}})
 before = peak()
 memory = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=4).plan.memory
@@ -35,8 +38,9 @@ print(json.dumps([peak() - before, memory]))
 """
 
 
-def peak_and_bound(source: Path, request: dict[str, Any]) -> tuple[int, int]:
-    command = [sys.executable, "-c", MEASURE, str(source), json.dumps(request)]
+def peak_and_bound(source: Path, request: imgsvc.Spec | dict[str, Any]) -> tuple[int, int]:
+    document = imgsvc.unparse(request if isinstance(request, imgsvc.Spec) else imgsvc.parse(request))
+    command = [sys.executable, "-c", MEASURE, str(source), json.dumps(document)]
     peak, bound = json.loads(subprocess.check_output(command))
     return peak, bound
 
@@ -62,6 +66,21 @@ def animation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_steps_of_animations_stay_below_the_bound(animation: Path, request_: dict[str, Any]) -> None:
     peak, bound = peak_and_bound(animation, {**request_, "output": {"format": "webp"}})
     assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
+    path, number = tmp_path / "a.png", 12
+    Image.new("RGB", (20, 20)).save(path)
+    area = 'width="4000" height="3000"'
+    drawings = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {area}><rect {area} fill="#{color:03}8"/></svg>'
+        for color in range(number)
+    ]
+    mark = Mark(watermark=imgsvc.Watermark(id="w"), request=imgsvc.Spec())
+    marks = [attrs.evolve(mark, drawing=drawing) for drawing in drawings]
+    peak, _ = peak_and_bound(path, imgsvc.Spec(filter=marks))
+    assert peak < number * 4000 * 3000 * 4 * 2 / 3
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")

@@ -16,6 +16,7 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
+from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.plan import Plan, steps, turns
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Area, Box, Size
@@ -25,8 +26,8 @@ from imgsvc_core.spec.effects import Mark
 
 T = TypeVar("T")
 
-Marks = Callable[[Mark, Size], pyvips.Image]
-"""Return the picture that is laid over a picture of a size."""
+Marks = Callable[[Mark, Size, int], pyvips.Image]
+"""Return the picture that is laid over a picture of a size, while others take a number of bytes."""
 
 _NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded
 
@@ -81,6 +82,7 @@ class Run:
     marks: Marks
     measured: dict[Step, Any] = attrs.field(factory=dict)
     regions: list[tuple[int, int]] = attrs.field(factory=list)
+    held: int = 0  # bytes of the pictures that are kept for later frames
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:
         """Return the measurement for a step, which is made on the first frame."""
@@ -88,6 +90,17 @@ class Run:
             self.measured[step] = measure()
         found: T = self.measured[step]
         return found
+
+    def picture(self, step: Step, mark: Mark, size: Size) -> pyvips.Image:
+        """Return the picture that a step lays over a frame. It is kept if there are more frames."""
+        if self.plan.frames == 1:
+            return self.marks(mark, size, self.held)
+        if step not in self.measured:
+            picture = self.marks(mark, size, self.held)
+            self.held += picture.width * picture.height * picture.bands * (1 + is_deep(picture))
+            self.measured[step] = picture
+        kept: pyvips.Image = self.measured[step]
+        return kept
 
 
 def turn(frame: ScaledFrame, step: steps.Turn, run: Run) -> ScaledFrame:

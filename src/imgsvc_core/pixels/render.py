@@ -81,10 +81,12 @@ def _reduced_together(strip: pyvips.Image, plan: Plan) -> tuple[pyvips.Image, Se
 def _render_frame(
     frame: ScaledFrame, planned: Sequence[PlannedStep], run: Run, *, streaming: bool
 ) -> pyvips.Image:
+    settled = True
     for item in planned:
         step = item.step
-        if streaming and item.traits.rereads:
+        if (streaming and item.traits.rereads) or (item.traits.settles and not settled):
             frame, streaming = frame.holding(in_memory(frame.image)), False
+        settled = settled and not item.traits.settles
         if isinstance(step, Apply):
             frame = ScaledFrame.whole(_applied(frame, step, run))
         else:
@@ -97,8 +99,7 @@ def _applied(frame: ScaledFrame, step: Apply, run: Run) -> pyvips.Image:
     function = function_of_pixels(work.pixels)
     if work.mark is None:
         return function(frame.image, step.asked)
-    mark = work.mark(step.asked)
-    return function(frame.image, step.asked, run.once(step, lambda: run.marks(mark, frame.size)))
+    return function(frame.image, step.asked, run.picture(step, work.mark(step.asked), frame.size))
 
 
 @functools.cache

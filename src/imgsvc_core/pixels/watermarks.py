@@ -50,10 +50,14 @@ class ReceivedWatermarks:
     limits: Limits
     deadline: Deadline
 
-    def picture(self, mark: Mark, size: Size, *, memory: int = 0) -> pyvips.Image:
+    def picture(self, mark: Mark, size: Size, held: int = 0, *, memory: int = 0) -> pyvips.Image:
         """Return the picture of a watermark for an image of a size.
 
-        ``memory`` is the number of bytes that the plan of that image may take.
+        Args:
+            mark: the watermark.
+            size: the size of the image.
+            held: the number of bytes that other pictures for the image take.
+            memory: the number of bytes that the plan of the image may take.
         """
         watermark, request, limits = mark.watermark, mark.request, self.limits
         with _naming_watermark(watermark.id):
@@ -65,10 +69,14 @@ class ReceivedWatermarks:
             still = attrs.evolve(opened.info, frames=1)
             most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
             plan = compile_plan(request, still, limits=most, suffix=".png")
-            check_memory(memory + plan.memory, limits)
-            inner = partial(self.picture, memory=memory + plan.memory)
-            with translate_errors(opened.info.format):
-                image = self.deadline.watch(opened.load(plan.load))
+            memory += held + plan.memory
+            check_memory(memory, limits)
+            inner = partial(self.picture, memory=memory)
+            # a picture that stayed watched would keep its decoder until the end
+            with (
+                translate_errors(opened.info.format),
+                self.deadline.watching(opened.load(plan.load)) as image,
+            ):
                 return in_memory(render(image, plan, inner).image)
 
     def sides(self, id: str) -> Sides:

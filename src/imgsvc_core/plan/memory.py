@@ -35,6 +35,7 @@ def memory_bound(
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
     rendered = 0.0  # frames that a step rereads or that are encoded
+    settles, settled = False, 0.0  # whether a step of this kind came before, and the largest frame in memory
     for planned in steps:
         colors, alpha = 3 if planned.traits.brings_color else colors, alpha or planned.traits.brings_alpha
         pixel = (colors + alpha) * sample
@@ -42,12 +43,16 @@ def memory_bound(
             held, streams = held + _area(planned.before) * pixel, False
         if frames > 1 and (planned.traits.rereads or planned is steps[-1]):
             rendered = max(rendered, _area(planned.after) * pixel * frames)
+        if planned.traits.settles:
+            settled, settles = max(settled, settles * _area(planned.before) * pixel), True
         held += planned.traits.copies_before * min(_area(planned.before), _area(loaded)) * pixel
         if planned.traits.copies:
             held += planned.traits.copies * _area(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
-    held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder
+    held += settled + max(
+        rendered, 2 * rendered - strip
+    )  # beside the decoded strip, or again for the encoder
     lines = min(_LINES * max(loaded.width, size.width), 2 * (_area(loaded) + _area(size))) * pixel
     encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
     return int(_BASE + _decoder(info, load) + held + lines + encoder * _area(size))

@@ -269,7 +269,10 @@ _MARK = Work[effects.Mark](
     pixels="overlay:lay_mark",
     reason=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
     # Its picture may have color, which is known only when it is opened.
-    traits=lambda mark: Traits(rereads=True, brings_color=True, brings_alpha=mark.blend != "over"),
+    # Laid over each other without an end in memory, marks read the pixels below again and again.
+    traits=lambda mark: Traits(
+        rereads=True, settles=True, brings_color=True, brings_alpha=mark.blend != "over"
+    ),
     mark=lambda mark: mark,
 )
 

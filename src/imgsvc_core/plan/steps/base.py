@@ -19,6 +19,7 @@ class Traits:
 
     Args:
         rereads: the step needs pixels more than once or out of order.
+        settles: the frame is in memory before the step if an earlier such step worked on it.
         copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
         copies_before: how many decoded copies of the frame before it the step holds in memory.
         brings_color: the step can make a gray picture colored.
@@ -28,6 +29,7 @@ class Traits:
     """
 
     rereads: bool = False
+    settles: bool = False
     copies: float = 0
     copies_before: float = 0
     brings_color: bool = False
