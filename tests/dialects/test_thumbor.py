@@ -329,25 +329,28 @@ def test_formats_without_a_filter() -> None:
     assert output(url(""), facts("tiff", 100, 80))["format"] == "png"
     assert output(url(""), facts("gif", 100, 80))["format"] == "gif"
     assert output(url(""), facts("webp", 100, 80))["format"] == "webp"
-    assert output(filtered("autojpg()"), facts("png", 100, 80))["format"] == "jpg"
-    assert output(filtered("autojpg(false)"), facts("png", 100, 80))["format"] == "png"
-    assert output(filtered("autojpg()"), DRAWN)["format"] == "png"
+    opaque = facts("png", 100, 80)  # and no filter that thumbor has by default
+    assert output(filtered("autojpg()"), opaque)["format"] == "png"
 
 
 @pytest.mark.parametrize(
-    ("filters", "alpha", "format"),
+    ("parts", "alpha", "format"),
     [
-        ("autojpg()", 255, "jpg"),
-        ("autojpg()", 254, "png"),
-        ("autojpg():background_color(red)", 254, "jpg"),
-        ("autojpg():round_corner(9,1,1,1,1)", 255, "png"),
-        ("quality(70)", 255, "png"),
+        ("", 255, "jpg"),
+        ("", 254, "png"),
+        ("filters:background_color(red)", 254, "jpg"),
+        ("filters:round_corner(9,1,1,1,1)", 255, "png"),
+        ("12x0:30x20", 0, "jpg"),
+        ("9x0:30x20", 0, "png"),
+        ("trim/12x0:30x20", 0, "jpg"),
+        ("6x0:30x20/8x4/filters:blur(3)", 254, "png"),
     ],
 )
-def test_pngs_of_which_no_pixel_is_transparent_become_jpegs(filters: str, alpha: int, format: str) -> None:
-    file = io.BytesIO()
-    Image.new("RGBA", (30, 20), (200, 100, 50, alpha)).save(file, "png")
-    spec = translate(filtered(filters), file.getvalue())
+def test_pngs_of_which_no_pixel_is_transparent_become_jpegs(parts: str, alpha: int, format: str) -> None:
+    file, picture = io.BytesIO(), Image.new("RGBA", (30, 20), (200, 100, 50))
+    picture.paste((200, 100, 50, alpha), (0, 0, 10, 20))
+    picture.save(file, "png")
+    spec = translate(url(parts, dialect=Thumbor(unsafe=True, auto_png_to_jpg=True)), file.getvalue())
     assert isinstance(spec, imgsvc.Spec)
     assert imgsvc.process(file.getvalue(), spec).output.format == format
 
@@ -524,7 +527,10 @@ def test_meta_tells_frames_focal_points_and_conversions() -> None:
     assert found["focal_points"] == [
         {"x": 30, "y": 40, "z": 1600, "height": 40, "width": 40, "origin": "Explicit"}
     ]
-    found = json.loads(meta("filters:autojpg()", facts("png", 90, 80)).body)["thumbor"]
+    converting = Thumbor(unsafe=True, auto_png_to_jpg=True).parse(ForeignRequest(f"/unsafe/meta/{IMAGE}"))
+    answer = converting.spec(facts("png", 90, 80))
+    assert isinstance(answer, Document)
+    found = json.loads(answer.body)["thumbor"]
     assert found["operations"] == [{"type": "auto_png_to_jpg_conversion"}]
     named = json.loads(meta("filters:format(jpg)", facts("png", 90, 80)).body)["thumbor"]
     assert named["operations"] == []
@@ -735,11 +741,8 @@ ANY = "image/avif,image/webp,image/heif,image/png,*/*"
         ("png", "image/webp", "", PHOTO, "jpg"),
         ("png_to_jpg", "", "", OPAQUE_PNG, "jpg"),
         ("png_to_jpg", "", "", DRAWN, "png"),
-        ("png_to_jpg", "", "filters:autojpg()/", OPAQUE_PNG, "png"),
         ("png_to_jpg webp", ANY, "", OPAQUE_PNG, "webp"),
         ("png_to_jpg png", ANY, "", OPAQUE_PNG, "jpg"),
-        ("", ANY, "filters:autojpg()/", OPAQUE_PNG, "jpg"),
-        ("", ANY, "filters:autojpg(false)/", OPAQUE_PNG, "png"),
     ],
 )
 def test_formats_that_the_client_accepts(

@@ -1,4 +1,4 @@
-"""Look for a border to trim, or for alpha, in the pixels of a source before its plan is made."""
+"""Look for a border to trim in the pixels of a source before its plan is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_rendered
 from imgsvc_core.pixels import colorspace
-from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.memory import border_search, border_search_bound
@@ -40,14 +39,6 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
             else:
                 box = border.enclosed(watched, stored, (corner.left, corner.top), trim)
     return turns.turned_box(box, stored, info.orientation)
-
-
-def is_transparent(opened: Opened, limits: Limits, deadline: Deadline) -> bool:
-    """Return True if any pixel is transparent, in the first frame of an animation."""
-    info = _checked(opened, limits)
-    load = border_search(info, all_frames=False)
-    with translate_errors(info.format), deadline.watching(opened.load(load)) as image:
-        return bool(without_idle_alpha(image).hasalpha())
 
 
 def _checked(opened: Opened, limits: Limits) -> ImageInfo:

@@ -162,9 +162,12 @@ class ForeignUrl(ABC):
         """Return True if pictures are turned by their EXIF orientation before all else."""
         return True
 
-    def looks_for_alpha(self, info: ImageInfo) -> bool:
-        """Return True if the request depends on whether any pixel is transparent, of those that may be."""
-        return False
+    def judged(self, info: ImageInfo) -> Spec | None:
+        """Return the request of whose result `spec` must know if any pixel is transparent.
+
+        Pictures that it lays over the result are left out.
+        """
+        return None
 
     def trim(self, info: ImageInfo) -> Trim | None:
         """Return what is cut away before all that the request asks for, so that `spec` knows what is left."""

@@ -14,7 +14,7 @@ from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan.geometry import Box, Size, symmetric
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Orient, Spec, Trim
+from imgsvc_core.spec import Orient, Output, Spec, Trim
 from imgsvc_urls.dialects import Document, ForeignUrl
 
 if TYPE_CHECKING:
@@ -52,13 +52,17 @@ def translate(
         url = attrs.evolve(url, facts=_facts(url.pictures, watermarks, limits, deadline))
     turned = url.upright or info.orientation == 1
     info = info if turned else attrs.evolve(info, orientation=1)
-    if info.alpha and url.looks_for_alpha(info):
-        info = attrs.evolve(info, alpha=deadline.run(_is_transparent, source, info, limits, deadline))
+    whole = info
     before: dict[str, Any] = {}
     if (trim := url.trim(info)) is not None:
         box = deadline.run(_enclosed, source, info, trim, limits, deadline)
         before["trim"] = Trim(threshold=trim.threshold, box=box)
         info, url = _cut(info, box), url.of_part(box, Size(*info.upright_size))
+    if info.alpha and (judged := url.judged(info)) is not None:
+        parts = {**dict(judged.operations()), **before, "output": Output(format="png")}
+        judged = Spec(**parts, filter=[item for item in judged.filter if not item.pictures])
+        alpha = deadline.run(_is_transparent, source, whole, judged, limits, deadline)
+        info = attrs.evolve(info, alpha=alpha)
     spec = url.spec(info)
     if not isinstance(spec, Spec):
         return spec
@@ -88,11 +92,13 @@ def _enclosed(source: Source, info: ImageInfo, trim: Trim, limits: Limits, deadl
     return symmetric(find_border(opened, trim, limits, deadline), Size(*info.upright_size), trim)
 
 
-def _is_transparent(source: Source, info: ImageInfo, limits: Limits, deadline: Deadline) -> bool:
-    """Return True if any pixel of a picture with alpha is transparent."""
-    from imgsvc_core.pixels.border_search import is_transparent
+def _is_transparent(
+    source: Source, info: ImageInfo, request: Spec, limits: Limits, deadline: Deadline
+) -> bool:
+    """Return True if any pixel of what a request makes of a picture is transparent."""
+    from imgsvc_core.pixels.transparency import is_transparent
 
-    return is_transparent(attrs.evolve(open_source(source, limits), info=info), limits, deadline)
+    return is_transparent(attrs.evolve(open_source(source, limits), info=info), request, limits, deadline)
 
 
 def _cut(info: ImageInfo, box: Box) -> ImageInfo:

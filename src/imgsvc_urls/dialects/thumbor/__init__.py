@@ -73,9 +73,12 @@ class ThumborUrl(ForeignUrl):
         """Return True if pictures are turned by their EXIF orientation."""
         return self.respects_orientation
 
-    def looks_for_alpha(self, info: ImageInfo) -> bool:
-        """Return True if the format depends on whether any pixel is transparent."""
-        return self.encoding.looks_for_alpha(self.filters, info, self.accepted)
+    def judged(self, info: ImageInfo) -> Spec | None:
+        """Return the request whose format depends on whether any pixel is transparent."""
+        if not self.encoding.looks_for_alpha(self.filters, info, self.accepted):
+            return None
+        picture = attrs.evolve(self, parts=attrs.evolve(self.parts, meta=False)).spec(info)
+        return picture if isinstance(picture, Spec) else None
 
     def trim(self, info: ImageInfo) -> Trim | None:
         """Return what is cut away before all else."""

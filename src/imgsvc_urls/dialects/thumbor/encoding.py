@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +11,7 @@ import attrs
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.encoding import accept_weights
-from imgsvc_urls.dialects.thumbor.filters import Filter, is_true
+from imgsvc_urls.dialects.thumbor.filters import Filter
 
 _FORMATS = {
     "png": "png", "jpeg": "jpg", "jpg": "jpg", "gif": "gif", "webp": "webp", "avif": "avif", "heic": "heic",
@@ -54,7 +54,7 @@ class Encoding:
             opaque: whether no pixel of the result is transparent.
         """
         asked = {item.name: item.arguments for item in filters}
-        format_ = named_format(filters) or self._unnamed_format(asked, info, accepted, opaque=opaque)
+        format_ = named_format(filters) or self._unnamed_format(info, accepted, opaque=opaque)
         row = FORMATS[format_]
         output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
         if "cover" in asked and info.format == "gif":
@@ -82,14 +82,7 @@ class Encoding:
         formats = (self.output(filters, info, accepted, opaque=opaque)["format"] for opaque in (True, False))
         return len(set(formats)) > 1
 
-    def _unnamed_format(
-        self,
-        asked: Mapping[str, tuple[str, ...]],
-        info: ImageInfo,
-        accepted: Sequence[str],
-        *,
-        opaque: bool,
-    ) -> str:
+    def _unnamed_format(self, info: ImageInfo, accepted: Sequence[str], *, opaque: bool) -> str:
         still = not info.animated
         suits = {
             "webp": still and max(info.width, info.height) <= _LARGEST_WEBP,
@@ -99,9 +92,7 @@ class Encoding:
             "png": still,
         }
         chosen = [name for name in accepted if suits[name]]
-        named = is_true(*asked["autojpg"] or ("true",)) if "autojpg" in asked else None
-        converts = named is None if self.png_to_jpg else bool(named)
-        if converts and info.format == "png" and opaque and not {"webp", "avif"} & {*chosen[:1]}:
+        if self.png_to_jpg and info.format == "png" and opaque and not {"webp", "avif"} & {*chosen[:1]}:
             return "jpg"
         return chosen[0] if chosen else "png" if info.format == "tiff" else FORMATS[info.format].becomes
 

@@ -25,7 +25,6 @@ _POINTS = r"\[(?:\([0-9]{1,9},[0-9]{1,9}\),?)*\]"
 
 FILTERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # name: (patterns of required arguments, of optional arguments)
-    "autojpg": ((), (_BOOLEAN,)),
     "background_color": ((_WORD,), ()),
     "blur": ((_POSITIVE,), (_DECIMAL,)),
     "brightness": ((_SIGNED,), ()),
