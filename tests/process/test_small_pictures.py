@@ -22,6 +22,7 @@ from imgsvc_core.formats.jpeg import turbojpeg
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import save
 from imgsvc_core.pixels import reduction
 from imgsvc_core.pixels.reduction import render_raster
@@ -374,6 +375,10 @@ def test_parts_of_large_pictures_are_left_to_libvips() -> None:
     crop = {"width": 20, "height": 20}
     assert at_once(stored(np.zeros((150, 200, 3), np.uint8)), {"crop": crop}) is not None
     assert at_once(stored(np.zeros((200, 200, 3), np.uint8)), {"crop": crop}) is None
+
+
+def test_one_thread_takes_few_pixels_to_an_encoder() -> None:
+    assert Raster(photograph(40, 30, 3), (3.0, 3.0)).to_vips().get("concurrency") == 1
 
 
 def test_the_resolution_stays() -> None:

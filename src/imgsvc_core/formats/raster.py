@@ -16,14 +16,12 @@ from imgsvc_core.formats.vips import usual_interpretation
 class Raster:
     """Pixels of 8 bits, gray or RGB, with or without alpha: an array of (height, width, bands).
 
-    The resolution is in pixels per millimeter across and down. ``unit`` is that in which files tell it, and
-    ``threads`` are those that libvips may use when it takes over.
+    The resolution is in pixels per millimeter across and down. ``unit`` is that in which files tell it.
     """
 
     pixels: Any
     resolution: tuple[float, float]
     unit: str = ""
-    threads: int | None = None
 
     @property
     def alpha(self) -> bool:
@@ -45,5 +43,5 @@ class Raster:
         image = image.copy(interpretation=usual_interpretation(bands, "uchar"), xres=across, yres=down)
         if self.unit:
             image.set_type(pyvips.GValue.refstr_type, "resolution-unit", self.unit)
-        limit_threads(image, self.threads)
+        limit_threads(image, 1)  # several would take longer to start than the work on so few pixels takes
         return image

@@ -35,8 +35,7 @@ class Opened:
         """Return few pixels if they need no libvips."""
         if not settings.array or self.encoded is None:
             return None
-        raster = self.encoded.load_array(settings)
-        return attrs.evolve(raster, threads=self.threads) if raster and self.threads else raster
+        return self.encoded.load_array(settings)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.
