@@ -200,11 +200,7 @@ def parse_request(
     Raises:
         SpecError: lists all problems, each with its path.
     """
-    if not isinstance(document, Mapping):
-        got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
-        raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
-    if _has_more_values(document, _MOST_VALUES):
-        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values", "got more")])
+    document = _checked_object(document)
     own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
     problems: list[Problem] = []
 
@@ -245,6 +241,20 @@ def parse_request(
     if problems:
         raise SpecError(problems)
     return request
+
+
+def _checked_object(document: object) -> Mapping[str, Any]:
+    """Return a document that is an object of not too many values.
+
+    Raises:
+        SpecError: it is another one.
+    """
+    if not isinstance(document, Mapping):
+        got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
+        raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
+    if _has_more_values(document, _MOST_VALUES):
+        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values", "got more")])
+    return document
 
 
 def _or_default(default: _T, read: Callable[[Any], _T], value: object, problems: list[Problem]) -> _T:

@@ -39,24 +39,8 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     without that duty only accepts webhooks.
     """
     settings, share = services.settings, services.share
-    engine = Engine(
-        settings.database_url,
-        _node_name() if services.db.is_shared else _SINGLE_NODE,
-        wanted=share.engine_wanted,
-        ready=share.engine_ready,
-        failure=share.engine_failure,
-    )
-    deliverer = Deliverer(
-        AddressGuard.allowing(settings.fetch.private_allowed),
-        settings.webhooks.seconds,
-        settings.fetch.user_agent,
-    )
-    uploads = PendingUploads(
-        f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
-    )
-    most = 2 * sizing_of(settings).workers
-    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
-    webhooks = Webhooks(services, engine, deliverer, uploads, pictures)
+    webhooks = _webhooks(services)
+    engine, deliverer = webhooks.engine, webhooks.deliverer
     if not share.has_duties:
         try:
             yield webhooks
@@ -92,6 +76,29 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
         await engine.stop(settings.server.shutdown_seconds)
         await _cancel(watching)  # from now on other nodes may take over the jobs of this one
         await deliverer.close()
+
+
+def _webhooks(services: Services) -> Webhooks:
+    """Return the webhooks of a process, whose engine is not started."""
+    settings, share = services.settings, services.share
+    engine = Engine(
+        settings.database_url,
+        _node_name() if services.db.is_shared else _SINGLE_NODE,
+        wanted=share.engine_wanted,
+        ready=share.engine_ready,
+        failure=share.engine_failure,
+    )
+    deliverer = Deliverer(
+        AddressGuard.allowing(settings.fetch.private_allowed),
+        settings.webhooks.seconds,
+        settings.fetch.user_agent,
+    )
+    uploads = PendingUploads(
+        f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
+    )
+    most = 2 * sizing_of(settings).workers
+    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
+    return Webhooks(services, engine, deliverer, uploads, pictures)
 
 
 async def _begin_when_wanted(engine: Engine, begin: Callable[[], Awaitable[None]]) -> None:
