@@ -7,6 +7,7 @@ serve the golden pictures.
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import os
 import signal
@@ -32,6 +33,9 @@ logging.getLogger("pyvips").disabled = True
 
 # The processes that tests start would compile every module anew, which takes longer than most tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# The command collects garbage before it imports, and would collect that of all tests each time.
+gc.unfreeze = lambda: None
 
 # Commands that tests start inherit ignored signals, as below ``nohup pytest &``, but no handlers.
 for _number, _handler in {
@@ -75,6 +79,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             starts = _starts_processes(item.module.__name__) or _STARTED.intersection(item.fixturenames)
             if starts or kind == "postgresql":
                 item.add_marker("processes")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected from every garbage collection, which would take half a second each."""
+    gc.collect()
+    gc.freeze()
 
 
 @functools.cache

@@ -68,7 +68,8 @@ def serve(
     if print_sizing:
         _echo_sizing(settings, as_json=as_json)
         return
-    faulthandler.enable()  # a crash of native code tells in the log where it was
+    # A crash of native code tells in the log where it was. Other threads run on and would cut it short.
+    faulthandler.enable(all_threads=False)
     with service_packages():
         from imgsvc_http.forkserver import Forkserver
         from imgsvc_http.settings import sizing_of

@@ -140,7 +140,6 @@ async def traffic(layout: Layout) -> AsyncIterator[Traffic]:
         await asyncio.gather(*clients, return_exceptions=True)
 
 
-@pytest.mark.timeout(240)
 async def test_clients_hardly_notice_what_becomes_of_nodes(
     tmp_path: Path, postgresql_server: str, redis_url: str
 ) -> None:

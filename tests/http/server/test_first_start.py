@@ -20,7 +20,6 @@ _MAKING_INDEXES = text(
 
 
 @pytest.mark.asyncio
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 async def test_making_tables_waits_for_transactions_and_holds_nobody_up(
     empty_url: str, tmp_path: Path

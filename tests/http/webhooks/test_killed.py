@@ -23,7 +23,7 @@ from tests.http.receivers import Post, Receiver, receiving
 from tests.http.service_process import Service, await_start, start
 from tests.support import encoded, servers
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 REQUESTS, KILLS = 200, 20
 KEYED_KILLS, KEYED_AT_ONCE = 6, 24

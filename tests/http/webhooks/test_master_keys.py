@@ -15,7 +15,7 @@ from tests.http.service_process import Service, await_start, start
 from tests.http.webhooks.test_nodes import cluster_on, records, settled
 from tests.support import encoded, servers
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 _SETTINGS = {"fetch.private_allowed": "127.0.0.1"}
 

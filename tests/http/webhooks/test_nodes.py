@@ -26,7 +26,7 @@ from tests.http.receivers import Receiver, receiving
 from tests.http.service_process import Service, await_start, start
 from tests.support import encoded, servers
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 REQUESTS, NODES = 200, 3
 _TAKEOVER_SECONDS = 30

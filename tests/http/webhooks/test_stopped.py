@@ -103,7 +103,6 @@ async def test_what_is_interrupted_goes_on_at_the_next_start(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_what_one_node_is_interrupted_in_another_does(tmp_path: Path) -> None:
     doors = Doors()
     with servers.postgresql() as server, cluster_on(tmp_path, server) as cluster:

@@ -25,7 +25,7 @@ from tests.http.receivers import Receiver, receiving
 from tests.http.service_process import Service, await_start, start
 from tests.support import encoded, servers
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 NEWER_JOB = "webhook-deliver-newer"
 NEWER_TABLES = """
