@@ -180,6 +180,10 @@ def test_facts() -> None:
     moving = url("meta/fit-in/10x10").spec(facts("gif", 20, 10, frames=3, alpha=True))
     assert isinstance(moving, Document)
     assert (json.loads(moving.body)["pages"], json.loads(moving.body)["height"]) == (3, 5)
+    for filters_, pages in (("page(2)", 1), ("max_frames(2)", 2), ("format(png)", 1)):
+        told = url(f"meta/10x10/filters:{filters_}").spec(facts("gif", 20, 10, frames=3))
+        assert isinstance(told, Document)
+        assert json.loads(told.body)["pages"] == pages
 
 
 @pytest.mark.parametrize(
@@ -347,8 +351,41 @@ def test_plain_colors(parts: str, image: str, size: tuple[int, int], color: tupl
     assert output(url(parts.replace("png", "nosuch"), image), facts("svg", *size))["format"] == "jpg"
 
 
-def test_no_color_is_a_name_of_a_file() -> None:
-    assert url("30x20", "color:nosuch").source == UrlSource("https://color:nosuch")
+@pytest.mark.parametrize(
+    ("name", "color"),
+    [
+        ("zzz", (0, 0, 0, 255)),
+        ("xyz1f3", (0, 1, 243, 255)),
+        ("%23f0g", (255, 0, 0, 255)),
+        ("ff00008z", (255, 0, 0, 128)),
+        ("%20Red", (255, 0, 0, 255)),
+    ],
+)
+def test_wrong_digits_of_colors_count_as_0(name: str, color: tuple[int, ...]) -> None:
+    assert (made("3x3/filters:format(png)", f"color:{name}") == color).all()
+
+
+@pytest.mark.parametrize("name", ["ff00", "f", "nosuchname", "rebeccapurple", "rgb(1,2,3)"])
+def test_no_color_is_a_name_of_a_file(name: str) -> None:
+    assert url("30x20", f"color:{name}").source == UrlSource(f"https://color:{name}")
+    assert filters(f"fill({name})", DRAWN)[-1]["ground"]["color"] == "000000"
+
+
+@pytest.mark.parametrize(("name", "below"), [("red", 0), ("ff0000ff", 0), ("ff000080", 1), ("none", 1)])
+def test_only_colors_that_are_not_opaque_are_laid_on_others(name: str, below: int) -> None:
+    (laid,) = filters(f"image(9x9/filters:background_color(blue)/color:{name})")
+    assert len(laid["mark"]["request"].get("filter", [])) == below
+
+
+def test_what_is_masked_can_be_filled() -> None:
+    laid = filters("image(9x9/color:red,0,0,0,mask):fill(blue)")
+    assert [list(item) for item in laid] == [["mark"], ["ground"]]
+
+
+def test_the_sides_of_colors_end_at_the_largest_one() -> None:
+    source = url("99999x5", "color:red").source
+    assert isinstance(source, InlineSource)
+    assert imgsvc.inspect(source.data).upright_size == (9999, 5)
 
 
 @pytest.mark.parametrize(
@@ -356,6 +393,8 @@ def test_no_color_is_a_name_of_a_file() -> None:
     [
         ("filters:image(/9x9/nosuch.png)", "'nosuch.png' is not in the table of watermarks"),
         ("filters:image(/trim/9x9/logo.png)", "cannot be trimmed"),
+        ("filters:image(,0,0)", "Filter 'image' of imagor cannot be applied: its first argument must"),
+        ("filters:image(20x20/,0,0)", "Filter 'image' of imagor cannot be applied: its first argument must"),
         ("filters:" + 9 * "image(/filters:" + "blur(1)" + 9 * "/color:red)", "more than 8 levels"),
     ],
 )
@@ -375,6 +414,18 @@ def test_pictures_that_cannot_be_laid_over(parts: str, told: str) -> None:
 )
 def test_what_is_not_possible(parts: str, told: str) -> None:
     assert told in refusal(parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ("99999x1", "The size '99999x1' of imagor cannot be applied: "),
+        ("9x9/filters:image(99999x1/color:red,0,0)", "The size '99999x1' of imagor cannot be applied: "),
+        ("9x9/filters:padding(red,99999,1)", "Filter 'fill' of imagor cannot be applied: "),
+    ],
+)
+def test_numbers_that_are_too_large_are_told_with_their_part(parts: str, told: str) -> None:
+    assert refusal(parts, status=406).startswith(told)
 
 
 def test_other_refusals() -> None:
@@ -426,6 +477,12 @@ def test_pages() -> None:
         assert result.output.frames == (4 if number is None else 1)
         assert result.to_pil().convert("RGB").getpixel((5, 5)) == (60 * (number or 0), 0, 0)
         assert result.notes == (() if number is None else (f"Only number {number + 1} of 4 frames is kept.",))
+    for page, number in ((0, 0), (3, 2), (999, 3)):
+        asked = url(f"20x10/filters:image(filters:page({page})/logo.png,0,0):format(png)", dialect=WITH_LOGO)
+        spec = translate(asked, LOGO, watermarks={"w1": moving.getvalue()})
+        assert isinstance(spec, imgsvc.Spec)
+        result = imgsvc.process(LOGO, spec, watermarks={"w1": moving.getvalue()})
+        assert result.to_pil().convert("RGB").getpixel((5, 5)) == (60 * number, 0, 0)
     assert filters("blur(8)", facts("gif", 300, 200, frames=3)) == []
     assert filters("blur(8):page(2)", facts("gif", 300, 200, frames=3)) != []
 

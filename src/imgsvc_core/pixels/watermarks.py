@@ -66,9 +66,10 @@ class ReceivedWatermarks:
             if request is None:
                 width, height = watermark_size(opened.info.upright_size, size, watermark)
                 request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
-            still = attrs.evolve(opened.info, frames=1)
+            of_frame = request.output is not None and request.output.frame
+            shown = opened.info if of_frame else attrs.evolve(opened.info, frames=1)
             most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
-            plan = compile_plan(request, still, limits=most, suffix=".png")
+            plan = compile_plan(request, shown, limits=most, suffix=".png")
             memory += held + plan.memory
             check_memory(memory, limits)
             inner = partial(self.picture, memory=memory)

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import attrs
 
+from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, effects
@@ -33,6 +34,8 @@ from imgsvc_urls.errors import DialectError
 IMPOSSIBLE = ("label", "text", "trim")
 
 _CLEAR = ("none", "transparent")
+_NEWER_NAMES = ("rebeccapurple",)  # than SVG 1.1
+_DIGITS = re.compile(r"[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8}")
 _BLURRED = 50.0  # sigma of the ground of fill(blur)
 _LARGEST_SHARPEN, _USUAL_SHARPEN = 10, 0.5
 _CELL = 10
@@ -81,7 +84,10 @@ class Drawing:
                 raise impossible(item.name, "there is no such operation")
             add = getattr(self, f"_add_{item.name}", None)
             if add is not None:
-                add(item)
+                try:
+                    add(item)
+                except SpecError as error:
+                    raise impossible(item.name, error.message, status=NOT_ACCEPTABLE) from error
 
     @classmethod
     def draws(cls, item: Filter) -> bool:
@@ -290,9 +296,8 @@ def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
     if kind.lower() != "color":
         return None
     name = name.strip().lower().removeprefix("#")
-    try:
-        color = TRANSPARENT if name in _CLEAR else css_color(name)
-    except ValueError:
+    color = TRANSPARENT if name in _CLEAR else _known_color(name)
+    if color is None:
         return None
     width, height = (
         min(side, LARGEST) for side in (parts.width or parts.height or 1, parts.height or parts.width or 1)
@@ -312,14 +317,19 @@ def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
 
 
 def _color(text: str) -> Color:
-    """Return a color by its name or its digits, of which wrong ones count as 0; black for anything else."""
-    digits = re.sub("[^0-9a-f]", "0", text)
-    for form in (text, digits if len(text) in (3, 6, 8) else ""):
-        try:
-            return attrs.evolve(css_color(form), alpha=255)
-        except ValueError:
-            continue
-    return BLACK
+    """Return an opaque color by its name or its digits, black for anything else."""
+    return attrs.evolve(_known_color(text) or BLACK, alpha=255)
+
+
+def _known_color(text: str) -> Color | None:
+    """Return a color by its name in SVG 1.1, or by 3, 6 or 8 digits, of which wrong ones count as 0."""
+    if not _DIGITS.fullmatch(text):
+        from PIL import ImageColor
+
+        if text in ImageColor.colormap and text not in _NEWER_NAMES:
+            return css_color(text)
+        text = re.sub(rb"[^0-9a-f]", b"0", text.encode("utf-8", "surrogatepass")).decode()
+    return css_color(text) if _DIGITS.fullmatch(text) else None
 
 
 def impossible(name: str, why: str, *, status: int = BAD_REQUEST) -> DialectError:

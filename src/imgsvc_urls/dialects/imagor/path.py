@@ -134,11 +134,17 @@ def split(text: str) -> Parts:
     Raises:
         DialectError: the path names no image, or a number is too long.
     """
+    parts = _parts(text)
+    if not parts.image:
+        raise DialectError("The URL must end with the address of an image, got none.", status=NOT_FOUND)
+    return parts
+
+
+def _parts(text: str) -> Parts:
+    """Return the parts of a path, whose image may be empty."""
     found, filters, image = _read(text)
     if _PARTS_WITHIN.match(address(image)):
         found, filters, image = _read(unquote(text))  # some clients encode colons and brackets
-    if not image:
-        raise DialectError("The URL must end with the address of an image, got none.", status=NOT_FOUND)
     corners = [found[name] for name in ("left", "top", "right", "bottom")]
     left, top = _whole(found["pad_left"]), _whole(found["pad_top"])
     right = left if found["pad_right"] is None else _whole(found["pad_right"])
@@ -165,7 +171,7 @@ def split(text: str) -> Parts:
 
 
 def split_overlay(text: str, size: Size) -> Parts:
-    """Return the parts of the path of a picture that is laid over another one.
+    """Return the parts of the path of a picture that is laid over another one. Its image may be empty.
 
     Sides may be ``f`` or ``full``, those of the picture below, or ``f-20`` for 20 pixels less.
     """
@@ -177,7 +183,7 @@ def split_overlay(text: str, size: Size) -> Parts:
             segments[place] = f"{flipped}{_of(width, size.width)}x{mirrored}{_of(height, size.height)}"
         if found or segment.startswith("filters:"):
             break
-    return split("/".join(segments))
+    return _parts("/".join(segments))
 
 
 def _of(side: str, whole: int) -> str:

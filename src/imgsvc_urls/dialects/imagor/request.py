@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import attrs
 
+from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size
@@ -99,8 +100,18 @@ def request_of(
     made, drawing = _made(parts, info, known, animated=animated)
     if parts.meta:
         drawn = info.format == "svg" and named_format(parts.filters) is None
-        return _facts(drawing, info, "svg" if drawn else output["format"])
-    return built(**made, output=output)
+        return _facts(drawing, info, "svg" if drawn else output["format"], frames=kept)
+    return _built(parts, **made, output=output)
+
+
+def _built(parts: Parts, **made: Any) -> Spec:
+    """Return the spec of some operations. A message about their numbers names the size in the URL."""
+    try:
+        return built(**made)
+    except SpecError as error:
+        size = f"{parts.width or ''}x{parts.height or ''}"
+        message = f"The size '{size}' of imagor cannot be applied: {error.message}."
+        raise DialectError(message, status=NOT_ACCEPTABLE) from error
 
 
 def _made(parts: Parts, info: ImageInfo, known: Known, *, animated: bool) -> tuple[dict[str, Any], Drawing]:
@@ -144,9 +155,11 @@ def _overlay(known: Known, parts: Parts) -> tuple[str, dict[str, Any]]:
     drawn, id = plane(parts), parts.image
     if drawn is None:
         id = overlay_id(parts, known.watermarks)
-    svg, info = drawn or (None, attrs.evolve(known.facts[id], frames=1))
+    svg, info = drawn or (None, known.facts[id])
     made, _ = _made(parts, info, known, animated=False)
-    return id, {"request": built(**made), "drawing": svg}
+    frame = _frame({item.name: item for item in parts.filters}, info)
+    output = {"format": "png", "frame": frame} if frame else None
+    return id, {"request": _built(parts, **made, output=output), "drawing": svg}
 
 
 def overlay_ids(
@@ -170,6 +183,8 @@ def overlay_ids(
             parts = split_overlay(item.text(0), Size(1, 1))
             if parts.trim is not None:
                 raise impossible("image", "the border of what is laid over cannot be trimmed")
+            if not parts.image:
+                raise impossible("image", "its first argument must end with a picture, got none")
             if plane(parts) is None:
                 yield overlay_id(parts, watermarks)
             yield from overlay_ids(parts.filters, watermarks, allowed, level + 1)
@@ -182,7 +197,7 @@ def overlay_id(parts: Parts, watermarks: Mapping[str, str]) -> str:
     return watermarks[parts.image]
 
 
-def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
+def _facts(drawing: Drawing, info: ImageInfo, format_: str, *, frames: int) -> Document:
     """Return the facts of a result, without those of EXIF."""
     row = FORMATS[format_]
     colors = 1 if info.colorspace == "gray" or any(step == GRAYSCALE for step in drawing.steps) else 3
@@ -192,7 +207,7 @@ def _facts(drawing: Drawing, info: ImageInfo, format_: str) -> Document:
         "width": drawing.size.width,
         "height": drawing.size.height,
         "orientation": 1 if info.format in ("jpg", "tiff") else 0,
-        "pages": info.frames if row.animation else 1,
+        "pages": frames if row.animation else 1,
         "bands": colors + drawing.alpha,
         "exif": {},
     }
@@ -272,8 +287,8 @@ def _output(
     quality = called["quality"].whole() if "quality" in called else 0
     if row.quality is not None:
         output["quality"] = min(100, max(1, quality or _QUALITIES.get(name, _QUALITY)))
-    if info.animated and "page" in called and called["page"].whole() > 1:
-        output["frame"] = min(called["page"].whole(), info.frames) - 1
+    if frame := _frame(called, info):
+        output["frame"] = frame
     limits = [limit for item in filters if item.name == "max_frames" and (limit := item.whole()) > 0]
     if info.animated and row.animation and limits:
         output["frames"] = min(*limits, info.frames)
@@ -295,6 +310,12 @@ def _output(
         output["max_bytes"] = max(100, called["max_bytes"].whole())
         output["ladder"] = (output["quality"], *lower_qualities(quality or _LIMITED_QUALITY))
     return output
+
+
+def _frame(called: Mapping[str, Filter], info: ImageInfo) -> int:
+    """Return the number of the only frame that is kept, or 0 for the first one or all of them."""
+    page = called["page"].whole() if info.animated and "page" in called else 0
+    return max(1, min(page, info.frames)) - 1
 
 
 def _unnamed_format(called: Mapping[str, Filter], info: ImageInfo, accepted: Sequence[str]) -> str:
