@@ -107,8 +107,8 @@ def labelled() -> bytes:
 
 
 @given(
-    width=st.integers(64, 150),
-    height=st.integers(64, 150),
+    width=st.integers(1, 150),
+    height=st.integers(1, 150),
     shrink=st.sampled_from(_SHRINKS),
     subsampling=st.sampled_from(["4:4:4", "4:2:2", "4:2:0", "4:1:1"]),
     mode=st.sampled_from(["RGB", "L"]),
@@ -118,6 +118,9 @@ def test_pixels_are_those_of_libvips(
 ) -> None:
     data = photo(width, height, subsampling=subsampling, mode=mode)
     pixels = at_once(data, shrink)
+    if min(width, height) < 8 and (width % shrink or height % shrink):
+        assert pixels is None
+        return
     assert pixels is not None
     expected = pyvips.Image.jpegload_buffer(data, shrink=shrink)
     whole = pixels[: expected.height, : expected.width]
@@ -271,10 +274,9 @@ def test_an_error_tells_nothing_of_another_picture() -> None:
     [
         files.jpeg_progressive().data,
         files.jpeg_cmyk().data,
-        photo(63, 400),
         photo(4200, 4000),
     ],
-    ids=["progressive", "four channels", "small", "large"],
+    ids=["progressive", "four channels", "large"],
 )
 def test_the_rest_is_left_to_libvips(data: bytes) -> None:
     if data != files.jpeg_progressive().data:

@@ -18,7 +18,7 @@ from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jpeg import turbojpeg
+from imgsvc_core.formats.jpeg import reading, turbojpeg
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
@@ -202,6 +202,21 @@ def test_jpegs_and_pngs_of_small_jpegs_are_made_at_once(
     assert found == imgsvc.process(source, request).data
     with libvips_alone():
         assert imgsvc.process(source, request).data == found
+
+
+@pytest.mark.parametrize("side", [5, 40, 63, 64, 200])
+def test_a_jpeg_is_decoded_once(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+
+    def counted(name: str, decode: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **options: decoded.append(name) or decode(*args, **options)
+
+    monkeypatch.setattr(turbojpeg, "decode_jpeg", counted("TurboJPEG", turbojpeg.decode_jpeg))
+    monkeypatch.setattr(reading, "open_lazily", counted("libvips", reading.open_lazily))
+    source = jpeg(coffee()[:side, :side])
+    for metadata in ("strip", "keep"):
+        imgsvc.process(source, {"resize": {"width": 4}, "output": {"format": "png", "metadata": metadata}})
+    assert decoded == ["TurboJPEG", "TurboJPEG"]
 
 
 @pytest.mark.parametrize("unit", [0, 1, 2, 3])

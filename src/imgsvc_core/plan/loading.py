@@ -104,7 +104,7 @@ def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> b
         return False
     shrink = round(1 / scale)
     have = Size(info.width // shrink, info.height // shrink)
-    if have.width * have.height > row.array_pixels:
+    if info.width % shrink or info.height % shrink or have.width * have.height > row.array_pixels:
         return False
     if info.depth != 8 or info.profile or info.colorspace not in ("gray", "srgb") or info.animated:
         return False

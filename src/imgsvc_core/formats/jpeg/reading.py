@@ -53,11 +53,9 @@ def read_array(picture: Jpeg, settings: LoadSettings) -> Raster | None:
     from imgsvc_core.formats.jpeg import turbojpeg
 
     picture = with_sound_header(picture)
-    density, frame, shrink = picture.header.density, picture.header.frame, _shrink(settings)
-    if density is None or frame.width % shrink or frame.height % shrink:
-        return None
-    pixels = turbojpeg.decoded(picture, shrink)
-    return None if pixels is None else _raster(pixels, density)
+    density = picture.header.density
+    pixels = None if density is None else turbojpeg.decoded(picture, _shrink(settings))
+    return None if pixels is None or density is None else _raster(pixels, density)
 
 
 def _shrink(settings: LoadSettings) -> int:

@@ -21,7 +21,7 @@ except ImportError:
     decode_jpeg = None
 
 _CHANNELS = {"gray": "GRAY", "srgb": "RGB", "cmyk": "CMYK"}
-_LEAST_SIDE = 64
+_LEAST_SIDE = 8  # pixels; at fewer, sides that are rounded differ from those of libvips
 _MOST_ENCODED_BYTES = 2**26
 _MOST_PIXELS = 2**28
 _MOST_DECODED_PIXELS = 2**24
@@ -48,7 +48,8 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
     ):
         return None
     width, height = -(-info.width // shrink), -(-info.height // shrink)
-    alike = min(info.width, info.height) >= _LEAST_SIDE and info.colorspace != "cmyk"
+    exact = (info.width, info.height) == (width * shrink, height * shrink)
+    alike = (exact or min(info.width, info.height) >= _LEAST_SIDE) and info.colorspace != "cmyk"
     shown = alike and width * height <= _MOST_DECODED_PIXELS
     try:
         if decode_jpeg is None:
