@@ -126,10 +126,7 @@ class Signer:
         if densities is None:
             found = {f"{width}w": _at_width(asked, width) for width in _widths(asked, widths, info)}
         else:
-            found = {
-                f"{text_of(density)}x": _with_dpr(asked, density)
-                for density in _densities(asked, densities, info)
-            }
+            found = _at_densities(asked, densities, info)
         return ", ".join(f"{self._written(source, item)} {size}" for size, item in found.items())
 
     def picture(
@@ -227,14 +224,19 @@ def _widths(asked: _Asked, widths: Sequence[int], info: ImageInfo | None) -> Seq
     return within(info, widths, lambda width: at_width(spec, width))
 
 
-def _densities(asked: _Asked, densities: Sequence[float], info: ImageInfo | None) -> Sequence[float]:
-    """Return the pixel densities that do not enlarge a source, as far as that is known."""
-    if info is None or asked.presets:
-        return densities
-    spec = with_upscale(parse_request(asked.request), upscale=False)
-    hundredths = [round(100 * density) for density in densities]
-    found = within(info, hundredths, lambda number: at_density(spec, number / 100))
-    return [number / 100 for number in found]
+def _at_densities(asked: _Asked, densities: Sequence[float], info: ImageInfo | None) -> dict[str, _Asked]:
+    """Return what is asked at pixel densities that do not enlarge a source, as far as that is known.
+
+    A source that suffices for none of them is delivered once, in its own size.
+    """
+    if info is not None and not asked.presets:
+        spec = with_upscale(parse_request(asked.request), upscale=False)
+        hundredths = [round(100 * density) for density in densities]
+        found = within(info, hundredths, lambda number: at_density(spec, number / 100))
+        if max(found) < min(100, *hundredths) and (size := size_of(parse_request(asked.request), info)):
+            return {"1x": _at_width(asked, size.width)}
+        densities = [number / 100 for number in found]
+    return {f"{text_of(density)}x": _with_dpr(asked, density) for density in densities}
 
 
 def _size(asked: _Asked, info: ImageInfo | None) -> dict[str, str]:

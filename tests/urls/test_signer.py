@@ -276,9 +276,25 @@ def test_densities_that_enlarge_end_with_the_largest_that_does_not() -> None:
 
     assert described(resize="100x") == ["1x", "2x", "3x"]
     assert described(resize="160x120", mode="fit") == ["1x", "2x", "2.5x"]
-    assert described(resize="500x") == ["0.8x"]
-    assert described(resize="250x", scale=2) == ["0.8x"]
+    assert described(resize="500x") == ["1x"]
+    assert described(resize="250x", scale=2) == ["1x"]
     assert described() == ["1x", "2x", "3x"], "without a size, density changes nothing"
+
+
+@pytest.mark.parametrize("mode", ["auto", "fit", "fill", "stretch"])
+@pytest.mark.parametrize("densities", [(1, 2), (2,), (2, 1)])
+def test_a_source_that_suffices_for_no_density_is_delivered_in_its_own_size(
+    mode: str, densities: tuple[int, ...]
+) -> None:
+    source = _photo(400, 400)
+    page = SIGNED.picture(
+        "photos/a", resize="600x600", mode=mode, densities=densities, formats=["jpg"], alt="", info=source
+    )
+    ((_, _), (_, image)) = Tags(page).found
+    candidate, descriptor = str(image["srcset"]).split(" ")
+    assert descriptor == "1x"
+    assert explain(read(candidate).spec(), source).size == (400, 400)
+    assert (image["width"], image["height"]) == ("400", "400")
 
 
 @pytest.mark.parametrize(
