@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,40 @@ _MAX_BYTES = 1 << 26
 _WINDOW = 7  # pixels, the window in which scikit-image compares
 
 
+@attrs.frozen
+class Document:
+    """An answer that is no picture. ``value`` is that of JSON, an object or an array."""
+
+    media_type: str
+    size: int
+    value: dict[str, Any] | list[Any] | None = None
+
+    @classmethod
+    def read(cls, media_type: str, data: bytes) -> Document:
+        """Return what an answer contains."""
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            value = None
+        return cls(media_type, len(data), value if isinstance(value, dict | list) else None)
+
+    def is_like(self, other: Document) -> bool:
+        """Return True if both are the same JSON, or have the same type and size and are no JSON."""
+        if self.value is not None or other.value is not None:
+            return self.value == other.value
+        return (self.media_type, self.size) == (other.media_type, other.size)
+
+
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What a server answers: a picture, or an HTTP status or another reason why there is none."""
+    """What a server answers: a picture, or an HTTP status or another reason why there is none.
+
+    If it is something else, ``document`` is what it is.
+    """
 
     info: imgsvc.ImageInfo | None = None
     problem: str | None = None
+    document: Document | None = None
 
     @property
     def size(self) -> tuple[int, int] | None:
@@ -35,6 +64,9 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
+        if self.document is not None:
+            kind = {"media_type": self.document.media_type, "bytes": self.document.size}
+            return {"problem": self.problem, **kind}
         if self.info is None:
             return {"problem": self.problem}
         return {name: getattr(self.info, name) for name in ("format", "width", "height", "bytes")}
@@ -51,6 +83,8 @@ class Comparison:
 
     def verdict(self, threshold: float) -> str:
         """Return what a person should know: "same", or what is different."""
+        if self.old.document is not None and self.new.document is not None:
+            return "same" if self.old.document.is_like(self.new.document) else "other document"
         if self.old.info is None and self.new.info is None:
             return "same" if self.old.problem == self.new.problem else "other error"
         if self.new.info is None:
@@ -91,14 +125,16 @@ def fetch(url: str, accept: str) -> tuple[Answer, bytes]:
         asked = urllib.request.Request(url, headers={"Accept": accept})
         with urllib.request.urlopen(asked, timeout=_SECONDS) as response:
             data = response.read(_MAX_BYTES)
-        return Answer(info=imgsvc.inspect(data)), data
     except urllib.error.HTTPError as error:
         error.close()
         return Answer(problem=str(error.code)), b""
     except (OSError, ValueError, http.client.HTTPException) as error:
         return Answer(problem=str(getattr(error, "reason", error)) or type(error).__name__), b""
+    try:
+        return Answer(info=imgsvc.inspect(data)), data
     except ImgsvcError as error:
-        return Answer(problem=error.message), b""
+        document = Document.read(response.headers.get_content_type(), data)
+        return Answer(problem=error.message, document=document), b""
 
 
 def dssim(first: bytes, second: bytes) -> float:

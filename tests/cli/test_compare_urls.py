@@ -30,6 +30,12 @@ ANSWERS: dict[str, bytes | int] = {
     "/old/neither": 404, "/new/neither": 404,
     "/old/only": 500, "/new/only": JPEG,
     "/old/text": JPEG, "/new/text": b"no picture",
+    "/old/meta": b'{"a": 1, "b": [2]}', "/new/meta": b'{"b":[2],"a":1.0}',
+    "/old/facts": b'{"width": 4}', "/new/facts": b'{"width": 5}',
+    "/old/kind": b"[]", "/new/kind": b"no",
+    "/old/film.mp4": b"film", "/new/film.mp4": b"FILM",
+    "/old/long.mp4": b"film", "/new/long.mp4": b"longer",
+    "/old/film.mp4?type=video/webm": b"film", "/new/film.mp4?type=video/webm": b"film",
     "/old/accept image/png": PNG, "/new/accept image/png": PNG,
 }  # fmt: skip
 
@@ -41,6 +47,9 @@ class Handler(BaseHTTPRequestHandler):
         accepted = f" {self.headers['Accept']}" if self.path.endswith("accept") else ""
         answer = ANSWERS.get(f"{self.path}{accepted}", 404)
         self.send_response(answer if isinstance(answer, int) else 200)
+        if ".mp4" in self.path:
+            other = self.path.startswith("/new") and self.path.partition("?type=")[2]
+            self.send_header("Content-Type", other or "video/mp4")
         self.end_headers()
         if isinstance(answer, bytes):
             self.wfile.write(answer)
@@ -76,6 +85,23 @@ def test_each_kind_of_difference_is_told(
     assert found["same"]["old"] == {"format": "jpg", "width": 90, "height": 60, "bytes": len(JPEG)}
     assert 0 < found["same"]["dssim"] < 0.1 < found["looks"]["dssim"]
     assert found["refused"]["new"] == {"problem": "422"}
+
+
+def test_documents_are_compared_by_what_they_say(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("meta", "facts", "kind", "film.mp4", "long.mp4", "film.mp4?type=video/webm")
+    assert compare(server, tmp_path, *(f"/{name}" for name in names), more=("--json",)) == 7
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [item["verdict"] for item in found] == [
+        "same",
+        *2 * ["other document"],
+        "same",
+        *2 * ["other document"],
+    ]
+    assert found[3]["new"].items() >= {"media_type": "video/mp4", "bytes": 4}.items()
+    assert compare(server, tmp_path, "/film.mp4") == 0
+    assert "video/mp4 4" in capsys.readouterr().out
 
 
 def test_both_servers_are_told_what_is_accepted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 from typing import Any
@@ -380,6 +381,16 @@ def test_only_colors_that_are_not_opaque_are_laid_on_others(name: str, below: in
 def test_what_is_masked_can_be_filled() -> None:
     laid = filters("image(9x9/color:red,0,0,0,mask):fill(blue)")
     assert [list(item) for item in laid] == [["mark"], ["ground"]]
+
+
+def test_pictures_that_are_laid_over_are_inspected_within_the_limits() -> None:
+    asked = url("9x9/filters:image(/9x9/logo.png,0,0)", dialect=WITH_LOGO)
+    inlined = base64.b64encode(as_vips(LOGO).pngsave_buffer()).decode()  # 800 pixels
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg"><image href="data:image/png;base64,{inlined}"/></svg>'
+    marks = {"w1": drawing.encode()}
+    assert translate(asked, LOGO, limits=imgsvc.Limits(source_pixels=800), watermarks=marks)
+    with pytest.raises(imgsvc.LimitExceeded):
+        translate(asked, LOGO, limits=imgsvc.Limits(source_pixels=799), watermarks=marks)
 
 
 def test_the_sides_of_colors_end_at_the_largest_one() -> None:

@@ -164,6 +164,7 @@ def test_requests(options: str, expected: dict[str, dict[str, object]]) -> None:
         ("t:300:ff0000:1", {"threshold": 255.0, "color": "FF0000", "symmetric": "horizontal"}),
         ("t:10:::1/w:80/c:5:5", {"symmetric": "vertical"}),
         ("t:10::1:1/ar:0", {"symmetric": "both"}),
+        ("t:0", {"threshold": 0.0}),
         ("t:10::1/t:20", {"threshold": 20.0, "symmetric": "horizontal"}),
         ("t:-1", {}),
     ],

@@ -96,6 +96,8 @@ def _row(item: Comparison, threshold: float) -> list[str]:
 
 
 def _shown(answer: Answer) -> str:
+    if answer.document is not None:
+        return f"{answer.document.media_type} {printing.size(answer.document.size)}"
     if answer.info is None:
         return (answer.problem or "")[:40]
     info = answer.info
