@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imgsvc_core.pixels.pointwise import apply_blocks, set_opacity
+from imgsvc_core.pixels.pointwise import apply_blocks, multiply_alpha
 from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import fold
+from imgsvc_core.plan.pipeline import Opacity
 from imgsvc_core.spec import Adjust, Sepia
 from tests.adjust.exact import COLORS, GRAYS
 from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep
@@ -15,14 +16,14 @@ from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep
 
 def test_1_is_neutral() -> None:
     for pixels in (COLORS, cut_out()):
-        assert as_pixels(set_opacity(as_vips(pixels), 1)).shape == pixels.shape
+        assert as_pixels(multiply_alpha(as_vips(pixels), Opacity(1))).shape == pixels.shape
 
 
 @pytest.mark.parametrize("opacity", [0, 0.25, 0.5, 0.99])
 @pytest.mark.parametrize("kind", [lambda p: p, deep], ids=["8 bit", "16 bit"])
 def test_scales_alpha_and_leaves_color(opacity: float, kind: type[Pixels]) -> None:
     pixels = kind(cut_out())
-    result = as_pixels(set_opacity(as_vips(pixels), opacity))
+    result = as_pixels(multiply_alpha(as_vips(pixels), Opacity(opacity)))
     assert result.dtype == pixels.dtype
     assert (result[..., :3] == pixels[..., :3]).all()
     assert np.abs(result[..., 3] - pixels[..., 3] * opacity).max() <= 0.5
@@ -30,7 +31,7 @@ def test_scales_alpha_and_leaves_color(opacity: float, kind: type[Pixels]) -> No
 
 @pytest.mark.parametrize("pixels", [COLORS, GRAYS, deep(COLORS)], ids=["color", "gray", "16 bit"])
 def test_adds_alpha_where_there_is_none(pixels: Pixels) -> None:
-    image = set_opacity(as_vips(pixels), 0.4)
+    image = multiply_alpha(as_vips(pixels), Opacity(0.4))
     assert image.hasalpha()
     result = as_pixels(image)
     color = result[..., :-1] if pixels.ndim == 3 else result[..., 0]

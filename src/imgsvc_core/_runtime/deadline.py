@@ -43,11 +43,6 @@ def expect_kill_by_parent() -> None:
     _is_killed = True
 
 
-def is_killed_by_parent() -> bool:
-    """Return True if the parent of this process kills it when the time is up."""
-    return _is_killed
-
-
 class Deadline:
     """The time limit of the work on one picture, from now on; None for no limit."""
 
@@ -79,7 +74,7 @@ class Deadline:
         The mark belongs to this deadline, so the image must not be shared.
         """
         if id(image) in self._watched:
-            image = image.copy()  # libvips obeys a mark once, and computes the next request again
+            image = image.copy()  # a mark stops one computation only, so the copy gets one of its own
         with self._lock:
             self._watched[id(image)] = image
             image.set_kill(self._stopped)

@@ -47,23 +47,18 @@ def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
     return _with_interpretation(join_alpha(color, alpha), colors=color.bands)
 
 
-def set_opacity(image: pyvips.Image, opacity: float) -> pyvips.Image:
-    """Multiply alpha by ``opacity`` in [0, 1]. A picture without alpha gets an alpha band."""
-    if opacity == 1:
+def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
+    """Multiply alpha by a factor in [0, 1]. A picture without alpha gets an alpha band."""
+    if opacity.value == 1:
         return image
     color, alpha = split_alpha(image)
     if alpha is None:
-        return color.bandjoin(int(opacity * white(image) + 0.5))
-    return join_alpha(color, (alpha * opacity).rint().cast(image.format))
-
-
-def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
-    """Multiply alpha by the requested factor."""
-    return set_opacity(image, opacity.value)
+        return color.bandjoin(int(opacity.value * white(image) + 0.5))
+    return join_alpha(color, (alpha * opacity.value).rint().cast(image.format))
 
 
 def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) -> pyvips.Image:
-    # Imported here because tables need numpy, which `import imgsvc_core` must not load.
+    # Imported here because only requests that change color need tables.
     from imgsvc_core.pixels.tables import lookup_table
 
     return color.maplut(lookup_table(block, white(color) + 1, _FORMATS[format]))
