@@ -30,6 +30,23 @@ def test_the_decoder_scales_because_enough_pixels_are_left() -> None:
 
 
 @pytest.mark.parametrize(
+    ("facts", "decoding", "reason"),
+    [
+        ({}, "JPEG, decode at 1/2 of its size, in order", "pixels are needed once, in order"),
+        ({"width": 400, "height": 300}, "JPEG, whole in memory", "the pixels are few"),
+        ({"format": "png"}, "PNG, line by line", "pixels are needed once, in order"),
+    ],
+)
+def test_only_what_is_decoded_by_lines_is_called_so(
+    facts: dict[str, Any], decoding: str, reason: str
+) -> None:
+    request = imgsvc.parse({"resize": {"width": 360 if facts else 720}})
+    load = imgsvc.explain(request, info(**facts)).lines()[0]
+    assert load["text"] == decoding
+    assert load["why"].endswith(reason)
+
+
+@pytest.mark.parametrize(
     ("request_", "facts", "phase", "expected"),
     [
         ({}, {"orientation": 6}, "orient", "EXIF orientation 6"),

@@ -21,7 +21,7 @@ _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # The least factor that the smaller copies in JPEG 2000 and TIFF leave to the resampler.
 _LEVEL_LEAVES = 1.5
-# The larger factor that is left to Pillow, whose results must equal those from all pixels.
+# Pillow must give the same result as from all pixels, so it is left a factor larger by this.
 _EXTRA = 2.0
 # Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8
@@ -63,12 +63,14 @@ def text(load: LoadSettings, info: ImageInfo, steps: Sequence[PlannedStep], fram
         scale = f", decode at 1/{1 / load.scale:.4g} of its size"
     elif load.scale > 1:
         scale = f", render at {load.scale:.4g} times its size"
-    in_order = load.sequential and (frames == 1 or not steps)
-    return f"{title}{shown}{scale}{', line by line' if in_order else ', whole in memory'}"
+    if load.array or not load.sequential or (frames > 1 and steps):
+        return f"{title}{shown}{scale}, whole in memory"
+    # TurboJPEG decodes most JPEGs at once, and libvips the others by lines.
+    return f"{title}{shown}{scale}, {'in order' if _scaling(info) is LoadScaling.DCT else 'line by line'}"
 
 
 def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
-    """Explain the scale of the decoding, and why it is line by line or whole."""
+    """Explain the scale of the decoding, and why it is in order or whole."""
     reasons = []
     if load.scale != 1:
         resampled = next(planned for planned in steps if isinstance(planned.step, Resample))
@@ -77,6 +79,8 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
         reasons.append(f"{have} pixels are enough for {after.width} x {after.height}")
     if frames > 1 and steps:
         reasons.append("each frame is worked on alone")
+    elif load.array:
+        reasons.append("the pixels are few")
     elif load.sequential:
         reasons.append("pixels are needed once, in order")
     else:
