@@ -32,10 +32,10 @@ Kind = Literal["graphic", "mixed", "photograph"]
 
 @attrs.frozen
 class Content:
-    """Shares of the neighbors in a picture, from 0 to 1, and what compresses best."""
+    """The properties of pixels that decide how a picture compresses best. Shares are from 0 to 1."""
 
-    flat: float  # that are equal
-    colored_edges: float  # between which color jumps
+    flat: float  # the share of neighboring pixels that are equal
+    colored_edges: float  # the share of neighboring pixels whose colors differ much
     few: bool  # the colors are at most 256, and grays at most 64, among the pixels that were examined
     repeats: bool  # colors repeat more than the differences between neighbors, as if it is dithered
 

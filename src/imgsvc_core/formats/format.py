@@ -34,11 +34,11 @@ class LoadScaling(enum.Enum):
 
 @attrs.frozen
 class Memory:
-    """How many bytes a codec holds for each byte of samples, at most, beyond some lines of the image.
+    """The most bytes that a codec holds for each byte of samples, in addition to some lines of the image.
 
-    ``whole`` is for progressive and interlaced images, and ``deep`` replaces ``usual`` for samples of more
-    than 8 bits, which some decoders hold as wide as narrow ones. Of an animation a codec holds all frames,
-    unless they come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
+    ``whole`` is for progressive and interlaced images. ``deep`` replaces ``usual`` for samples of more than 8
+    bits, because some decoders need no more memory for them than for 8 bits. A codec holds all frames of an
+    animation, unless they come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
     """
 
     usual: float
@@ -102,7 +102,7 @@ class SavedFacts(TypedDict, total=False):
 
 
 DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)
-"""That of the PNG family. Level 0 of zlib does not compress at all."""
+"""The effort of the PNG family. Level 0 of zlib does not compress at all."""
 
 
 class Format(abc.ABC):
@@ -200,7 +200,7 @@ class Format(abc.ABC):
         """
 
     def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
+        """Return the places of the EXIF blocks that libvips would parse."""
         return ()
 
     @abc.abstractmethod

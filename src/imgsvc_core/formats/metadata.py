@@ -30,7 +30,7 @@ BLOBS = (PROFILE, EXIF, XMP, IPTC)
 IPTC_START = b"\x1c"  # of each of its records
 
 _DROPPED = (EXIF, XMP, IPTC, "orientation")
-# What libvips takes apart itself; it writes none of it where ``keep`` names none of the blobs.
+# Fields that libvips parses from the blobs. It writes them only if ``keep`` names such a blob.
 _DROPPED_FAMILIES = ("exif-", "png-comment", "jpeg-thumb")
 
 # IPTC-IIM: coded character set, by-line, credit, source, copyright notice.

@@ -30,7 +30,7 @@ def sniff(source: ByteSource) -> type[Format] | None:
 
 
 def probe(source: ByteSource, *, most_inlined: int | None = None, most_memory: int | None = None) -> Format:
-    """Open a file: read its header, whatever its name is. What is returned has its facts and can decode it.
+    """Read the header of a file, whatever its name is. Return an object that has its facts and can decode it.
 
     Sizes are those of one frame as stored, with the EXIF orientation beside them. HEIC and AVIF are decoded
     upright, and their facts are those of the upright picture. Delays are those of the file. A TIFF is

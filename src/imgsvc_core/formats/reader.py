@@ -16,9 +16,9 @@ _MOST_READS = 2_000_000
 class HeaderReader:
     """Exact reads at offsets of a source, through one block of 16 kB, so that skipped data is never read.
 
-    A read beyond the end raises `CorruptImage`, and so does a header of millions of pieces, which
-    bounds the time that a hostile file can cost. ``most_memory`` is how many bytes a library may need that is
-    asked for facts, and ``most_inlined`` how many pixels the pictures inside of a drawing may have together.
+    A read beyond the end raises `CorruptImage`. So do millions of reads, which bounds the time that a
+    hostile file can take. ``most_memory`` is the most bytes that a library may need to find facts.
+    ``most_inlined`` is the most pixels that all pictures inside of a drawing may have together.
     """
 
     __slots__ = (

@@ -58,7 +58,9 @@ def save(
         raise UnsupportedFormat(f"Images of the format '{settings.format}' cannot be written.")
     availability.writer_backend(row.name)
     quality = settings.quality
-    if quality is None or row.quality is None or settings.lossless:  # for which WebP would take it as effort
+    if (
+        quality is None or row.quality is None or settings.lossless
+    ):  # lossless WebP would take quality for effort
         quality = row.quality
     if (settings.format, settings.quality) != (row.name, quality):
         settings = attrs.evolve(settings, format=row.name, quality=quality)

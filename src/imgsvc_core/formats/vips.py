@@ -1,4 +1,4 @@
-"""Decoding by libvips, always through the loader of the sniffed format."""
+"""Open files by the libvips loader of their format, and convert between images of libvips and arrays."""
 
 from __future__ import annotations
 

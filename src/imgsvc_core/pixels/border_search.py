@@ -19,7 +19,7 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
 
     The source is decoded in full, because a smaller copy would blur the border.
     """
-    from imgsvc_core.pixels import border  # needs numpy, unlike plain resizing
+    from imgsvc_core.pixels import border  # few requests need it
 
     info = _checked(opened, limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)

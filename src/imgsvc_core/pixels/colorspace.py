@@ -86,7 +86,7 @@ def _without_profile(image: pyvips.Image) -> pyvips.Image:
 
 
 def _from_stated(image: pyvips.Image, space: RgbSpace, *, gray: bool) -> pyvips.Image:
-    # Imported here because tables need numpy, which plain resizing does not need.
+    # Imported here because few pictures need it.
     from imgsvc_core.pixels.linear import from_space
 
     color, alpha = split_alpha(image)

@@ -181,7 +181,7 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
     """Apply folded color operations, after the corrections that the first frame asks for."""
     image, blocks = frame.image, step.blocks
     if not step.gray:
-        image = to_rgb(image)  # a colored watermark was expected, and it is gray
+        image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
     return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
@@ -193,7 +193,7 @@ def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
 
 
 def _corrections(image: pyvips.Image) -> Any:
-    from imgsvc_core.pixels.enhance import measure  # needs numpy, unlike plain resizing
+    from imgsvc_core.pixels.enhance import measure  # few requests need it
 
     return measure(image)
 

@@ -163,7 +163,7 @@ def clipped(size: Size, left: int, top: int, width: int, height: int) -> Box | N
 def stretch(start: float, length: float, want: int) -> Stretch:
     """Return how a stretch of a row, which may start and end within pixels, becomes ``want`` pixels.
 
-    What is as long as the result but for parts of a pixel stays as sharp as it is.
+    A stretch whose length differs from the result by less than a pixel is not resampled, so it stays sharp.
     """
     if abs(length - want) < 1:
         return Stretch(round(start), want, 1.0, want)

@@ -27,7 +27,7 @@ def encode_best(
     pictures that may be either in both ways. A format that cannot hold the image is no failure if another
     one can.
     """
-    with translate_errors("source"):
+    with translate_errors("source"):  # for messages: the format of the source is unknown here
         image = in_memory(image)
     kind = kind_of(image, usual[0]) if exact else "photograph"
     ways = {"photograph": (usual, exact), "graphic": (exact, usual), "mixed": ((*exact, *usual),)}[kind]

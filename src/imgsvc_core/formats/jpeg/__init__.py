@@ -54,7 +54,7 @@ class Jpeg(Format):
         return cls(reader.source, header.info(reader), header)
 
     def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
+        """Return the places of the EXIF blocks that libvips would parse."""
         return self.header.exif_blocks
 
     def load(self, settings: LoadSettings) -> pyvips.Image:

@@ -124,9 +124,9 @@ class JpegHeader:
 def read_header(reader: HeaderReader) -> JpegHeader:
     """Read the header of a JPEG. Of several EXIF blocks the first counts, as it does for decoders.
 
-    In a scan that all decoders read alike, segments follow each other: what lies between them may be skipped
-    by one decoder and not by another. Files that some take for lossless are none: TurboJPEG 3 writes beyond
-    its memory when it decodes them small.
+    ``scan`` is set only if no bytes lie between the segments, because some decoders skip such bytes and
+    others do not. It is not set for a file that a decoder may take for lossless, because TurboJPEG 3 writes
+    beyond its memory when it decodes such a file at a smaller size.
     """
     frame: FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}

@@ -1,4 +1,4 @@
-"""JPEG, by libvips; smaller sizes come straight out of the transform."""
+"""JPEG, by TurboJPEG if it can decode the file, else by libvips. Both can decode at a smaller size."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _USUAL_RESOLUTION = 72 / 25.4
 def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
     """Return gray, RGB or CMYK.
 
-    Only the level "warning" stops at damage inside the entropy-coded data of a progressive file, and not at
-    that of the last lines: libvips looks at warnings when it is asked for the next ones. TurboJPEG tells all.
+    TurboJPEG reports all damage. libvips must stop at warnings, because damage in the entropy-coded data of a
+    progressive file is only a warning. It checks for warnings before each line, so it misses those of the
+    last lines.
     """
     picture = with_sound_header(picture)
     source, header = picture.source, picture.header

@@ -83,7 +83,7 @@ def _is_segment(stray: bytes) -> bool:
 
 
 def _usual(marker: int, content: bytes, channels: int, sequential: bool) -> bytes:
-    """Return the content of a segment with the values that decoders take odd ones for."""
+    """Return the content of a segment. Odd values are replaced by those that decoders use instead."""
     if marker == _APP0 and len(content) >= _JFIF_BYTES and content.startswith(b"JFIF\0"):
         return content[:_JFIF_MAJOR] + b"\1" + content[_JFIF_MAJOR + 1 :]
     if marker == _APP14 and len(content) > _ADOBE_TRANSFORM and content.startswith(b"Adobe"):
@@ -122,9 +122,10 @@ def _is_of_profile(marker: int, content: bytes) -> bool:
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """Return the profile that numbered parts make in one of the orders that are found, if a JPEG can hold it.
+    """Join the numbered parts of a profile. Return no bytes if they are no profile, or too large for a JPEG.
 
-    A part that is repeated counts once. Encoders also count from 0, or give all parts one number.
+    The parts are tried by number, each number once, and then as stored: some encoders give all parts the same
+    number. Others count from 0.
     """
     first_of = dict(reversed(parts))
     in_order = b"".join(piece for _, piece in sorted(first_of.items()))

@@ -1,6 +1,6 @@
-"""JPEG decoded at once: the same pixels as from libvips line by line, all in memory, and all warnings.
+"""Decode a whole JPEG into memory, to the same pixels as libvips does by lines, and find all damage.
 
-TurboJPEG does so in less time than libvips, which takes its place without the extra.
+TurboJPEG takes less time than libvips. libvips replaces it if the extra is not installed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _OTHERWISE_SOUND = re.compile(
 
 
 def decoded(picture: Jpeg, shrink: int) -> Any | None:
-    """Return an array of (height, width, 1 or 3), sides rounded.
+    """Return an array of (height, width, 1 or 3), whose sides are rounded up or down.
 
-    Return None if that takes much memory, or if anything is unusual: libvips decodes these files by lines.
-    Raise `CorruptImage` for damage, even if the decoder only warns, or if libvips is to decode the file.
+    Return None for a large or unusual picture, which libvips then decodes by lines. Its data is checked for
+    damage first, if that is possible. Any warning of the decoder that means damage raises `CorruptImage`.
     """
     source, info, scan = picture.source, picture.info, picture.header.scan
     if scan is None or (

@@ -1,7 +1,8 @@
-"""JPEG decoded by libvips to the end of the file, also where it does not do so by itself.
+"""The fallback without TurboJPEG: let libvips decode a JPEG to the end of the file, to find all damage.
 
-libvips tells no warning that comes after the last lines: that is where lost blocks show. Of a file in several
-scans it reads all before it returns a line. So the file gets a second scan, which changes no pixel.
+libvips does not report warnings after the last line, and lost blocks are found only there. It reads a file
+with several scans to the end before it returns a line. So the file gets a second scan, which changes no
+pixel.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Step(abc.ABC):
     __slots__ = ()
 
     pixels: ClassVar[str]
-    """Return the function that works on the pixels, as ``module:function`` of `imgsvc_core.pixels`."""
+    """The function that works on the pixels, as ``module:function`` of `imgsvc_core.pixels`."""
 
     @property
     @abc.abstractmethod
