@@ -26,16 +26,16 @@ class Opened:
     """A source whose facts are known: a file whose header was read, or an image in memory."""
 
     info: ImageInfo
-    encoded: Format | None
-    image: pyvips.Image | None
+    file: Format | None = None
+    image: pyvips.Image | None = None
     threads: int | None = None
     """The number of threads that libvips uses for it, by default one for each core."""
 
     def load_array(self, settings: LoadSettings) -> Raster | None:
         """Return few pixels if they need no libvips."""
-        if not settings.array or self.encoded is None:
+        if not settings.array or self.file is None:
             return None
-        return self.encoded.load_array(settings)
+        return self.file.load_array(settings)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the decoded image, as an object that is not shared.
@@ -50,8 +50,8 @@ class Opened:
             # Imported here, because it loads libvips, and headers are read without it.
             from imgsvc_core.formats.loading import load
 
-            assert self.encoded is not None
-            image = load(self.encoded, settings)
+            assert self.file is not None
+            image = load(self.file, settings)
         from imgsvc_core._runtime.vipsimage import has, limit_threads
 
         if not has(image, "concurrency"):
@@ -91,9 +91,9 @@ def open_source(
     if image is not None:
         info = describe(image, name=name)
         check_source(info, attrs.evolve(limits, source_bytes=None))
-        return Opened(info, None, image)
+        return Opened(info, image=image)
     encoded = open_bytes(source, limits, name=name)
-    picture = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
-    info = picture.info
+    file = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
+    info = file.info
     check_source(info, limits)
-    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, picture, None)
+    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, file=file)

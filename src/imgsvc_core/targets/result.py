@@ -95,7 +95,7 @@ class Result(Generic[Data]):
         from imgsvc_core.sources.opening import Opened
 
         info = self.output
-        opened = Opened(info, probe(ByteSource(_in_memory(self))), None)
+        opened = Opened(info, file=probe(ByteSource(_in_memory(self))))
         image = opened.load(LoadSettings(all_frames=True))
         bands = (image.bands,) if image.bands > 1 else ()
         # `numpy` gives a single pixel without axes.
