@@ -14,9 +14,20 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.plan import draft as moves
 from imgsvc_core.plan.color.steps import adjustment, filtering
-from imgsvc_core.plan.draft import Draft
+from imgsvc_core.plan.draft import (
+    Draft,
+    canvas,
+    crop,
+    flip,
+    rescale,
+    resize,
+    rotate,
+    scale,
+    trim,
+    turn,
+    upright,
+)
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen, Sides
 from imgsvc_core.plan.steps import (
@@ -192,9 +203,9 @@ def _adjust(draft: Draft, adjust: Adjust) -> None:
 def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
     for item in filters:
         if isinstance(item, effects.Rescale):
-            moves.rescale(draft, item)
+            rescale(draft, item)
         elif isinstance(item, effects.QuarterTurn):
-            moves.turn(draft, item.angle)
+            turn(draft, item.angle)
         elif operation := filtering(item):
             draft.recolor(operation)
         else:
@@ -350,13 +361,13 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
 
 PIPELINE: tuple[Stage[Any], ...] = (
     # name, when the request asks for it, size, and the steps or the work with their functions of pixels
-    Stage("orient", lambda spec: spec, moves.upright, (Turn, ToSrgb)),
-    Stage("trim", attrgetter("trim"), moves.trim, (CropBox,)),
-    Stage("flip", attrgetter("flip"), moves.flip, (Turn,)),
-    Stage("rotate", attrgetter("rotate"), moves.rotate, (Turn, RotateFreely)),
-    Stage("crop", attrgetter("crop"), moves.crop, (CropBox, SmartCrop)),
-    Stage("resize", attrgetter("resize"), moves.resize, (Resample, CropBox, SmartCrop, Extend)),
-    Stage("scale", attrgetter("scale"), moves.scale, (Resample,)),
+    Stage("orient", lambda spec: spec, upright, (Turn, ToSrgb)),
+    Stage("trim", attrgetter("trim"), trim, (CropBox,)),
+    Stage("flip", attrgetter("flip"), flip, (Turn,)),
+    Stage("rotate", attrgetter("rotate"), rotate, (Turn, RotateFreely)),
+    Stage("crop", attrgetter("crop"), crop, (CropBox, SmartCrop)),
+    Stage("resize", attrgetter("resize"), resize, (Resample, CropBox, SmartCrop, Extend)),
+    Stage("scale", attrgetter("scale"), scale, (Resample,)),
     Stage("auto", attrgetter("auto"), _enhance, (Recolor,)),
     Stage("adjust", attrgetter("adjust"), _adjust, (Recolor, Apply)),
     Stage("filter", attrgetter("filter"), _filter, (Recolor, Apply, Turn, Resample)),
@@ -372,7 +383,7 @@ PIPELINE: tuple[Stage[Any], ...] = (
             traits=lambda mask: PLAIN.on([mask.background]),
         ),
     ),
-    Stage("canvas", attrgetter("canvas"), moves.canvas, (Extend,)),
+    Stage("canvas", attrgetter("canvas"), canvas, (Extend,)),
     Stage(
         "padding",
         attrgetter("padding"),
