@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 _CLUSTER = Path(__file__).parents[3] / "examples/cluster"
 _NOTICED_SECONDS = 3
 _CLIENTS = 4
+_PAUSE_SECONDS = 0.1
 
 
 @attrs.define
@@ -110,7 +111,7 @@ class Traffic:
 
 @asynccontextmanager
 async def traffic(layout: Layout) -> AsyncIterator[Traffic]:
-    """Clients that call all the time, over connections that stay, and over new ones."""
+    """Clients that call again and again, over connections that stay, and over new ones."""
     seen, photo = Traffic(), encoded.jpeg().data
     calls: tuple[Callable[[aiohttp.ClientSession], Awaitable[Reply]], ...] = (
         lambda client: call(client, "GET", "/1.0/account"),
@@ -130,6 +131,7 @@ async def traffic(layout: Layout) -> AsyncIterator[Traffic]:
                             seen.answered.append(time.monotonic())
                         else:
                             seen.failed.append((time.monotonic(), f"{reply.status} {reply.body[:200]!r}"))
+                    await asyncio.sleep(_PAUSE_SECONDS)
 
     clients = [asyncio.create_task(repeat(force_close=n % 2 == 0)) for n in range(_CLIENTS)]
     try:
