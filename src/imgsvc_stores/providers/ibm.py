@@ -1,4 +1,4 @@
-"""IBM Cloud Object Storage: S3 with a bearer token that is exchanged for an API key."""
+"""IBM Cloud Object Storage: S3 with a bearer token, for which the API key is exchanged."""
 
 from __future__ import annotations
 
