@@ -115,7 +115,11 @@ def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> p
     colors = 1 if info.colorspace == "palette" else _COLORS.get(info.colorspace, 3)
     image = from_array(_samples(source, page, [*range(colors), *([] if alpha is None else [alpha])]))
     image = full_range(image, 12) if page.first(Tag.BITS, 1) == 12 else image
-    fields = {name: page.content(tag) for name, tag in _BLOBS.items() if tag in page.entries and page.is_readable(tag)}
+    fields = {
+        name: page.content(tag)
+        for name, tag in _BLOBS.items()
+        if tag in page.entries and page.is_readable(tag)
+    }
     image = _with_colors(attach(image, fields), page, info, alpha)
     if info.orientation != 1:
         set_int(image, "orientation", info.orientation)
