@@ -199,6 +199,8 @@ def test_an_interrupt_while_a_picture_hangs_waits_for_nothing(tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert out == "interrupted\n", err
+        running.processes[1].kill()  # its worker still hangs
+        running.add_worker(nanny=True)
         assert go(tmp_path, running.address, AS_LARGE, resume=True, limits=Limits(seconds=1)).failed == 1
         assert len(results(tmp_path / "out")) == 3
 
