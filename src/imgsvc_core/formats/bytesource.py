@@ -91,6 +91,7 @@ class ByteSource:
         try:
             return pyvips.Source.new_from_file(os.fsencode(self._path))
         except (pyvips.Error, UnicodeDecodeError):  # the message quotes the path, in any encoding
+            pyvips.vips_lib.vips_error_clear()  # or the binding would fail to read it again
             self.open().close()  # tells the reason
             raise
 
