@@ -200,7 +200,9 @@ def test_an_interrupt_while_a_picture_hangs_waits_for_nothing(tmp_path: Path) ->
         out, err = process.communicate(timeout=60)
         assert out == "interrupted\n", err
         running.processes[1].kill()  # its worker still hangs
+        wait_for_no_worker(running)
         running.add_worker(nanny=True)
+        running.await_workers(1)
         assert go(tmp_path, running.address, AS_LARGE, resume=True, limits=Limits(seconds=1)).failed == 1
         assert len(results(tmp_path / "out")) == 3
 
@@ -211,6 +213,14 @@ def test_a_scheduler_lost_while_a_picture_hangs_is_told(tmp_path: Path) -> None:
         running.processes[0].kill()
         out, err = process.communicate(timeout=60)
         assert out.startswith("The cluster is lost"), err
+
+
+def wait_for_no_worker(running: Cluster) -> None:
+    from distributed import Client
+
+    with Client(running.address) as client:
+        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.workers)):
+            time.sleep(0.05)
 
 
 def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]:
