@@ -169,6 +169,8 @@ class Format(abc.ABC):
     """True if requests can name it as output."""
 
     def __init_subclass__(cls) -> None:
+        if not hasattr(cls, "suffixes"):  # what several formats share
+            return
         cls.suffix = cls.suffixes[0]
         cls.writable = cls.writer is not None and not cls.internal
 

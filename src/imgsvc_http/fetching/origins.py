@@ -448,7 +448,7 @@ async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Ident
 
 
 async def _written(data: bytes, allocate: Allocate) -> OpenedSource:
-    """Return a file with the bytes of a source that is none."""
+    """Write the bytes of a picture, which the URL itself describes, into a file."""
     target = allocate(len(data))
     with target.writing() as writing:
         writing.write(data)

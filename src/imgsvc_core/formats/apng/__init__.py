@@ -42,7 +42,7 @@ class Apng(Format):
         return Png.probe(reader)
 
     def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
+        """Return where libvips would find EXIF."""
         return self.header.exif_blocks
 
     def load(self, settings: LoadSettings) -> pyvips.Image:

@@ -17,7 +17,33 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.sink import Sink
 
 
-class Heic(Format):
+class _Heif(Format):
+    """What HEIC and AVIF share: their boxes, but not their codec."""
+
+    magic = rb".{4}ftyp"
+    depth = 10
+    subsamplings = ("420", "444")
+    metadata = ("exif", "xmp", "profile")
+    max_side = 16_384
+
+    header: HeifHeader
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Heic | Avif:
+        """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
+        from imgsvc_core.formats.heif.header import read_header
+
+        info, header = read_header(reader)
+        return (Heic if info.format == "heic" else Avif)(reader.source, info, header)
+
+    def exif_blocks(self) -> Sequence[ExifBlock]:
+        """Return where libvips would find EXIF."""
+        from imgsvc_core.formats.heif.items import exif_blocks
+
+        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
+
+
+class Heic(_Heif):
     """HEIC, by libvips if it has the codec, else by pillow-heif."""
 
     name = "heic"
@@ -25,7 +51,6 @@ class Heic(Format):
     media_type = "image/heic"
     suffixes = (".heic", ".heif", ".hif")
     aliases = ("heif",)
-    magic = rb".{4}ftyp"
     reader = Coder(Memory(2.2), ("libvips:hevc", "pillow_heif"))
     writer = Coder(Memory(2.6, alpha=10), ("libvips:hevc", "pillow_heif"))
     effort = Effort(
@@ -35,16 +60,10 @@ class Heic(Format):
         ),
         default=2,
     )  # fmt: skip
-    depth = 10
     quality = 45
     lossless = False
-    subsamplings = ("420", "444")
-    metadata = ("exif", "xmp", "profile")
-    max_side = 16_384
     becomes = "heic"
     extra = "heic"
-
-    header: HeifHeader
 
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
@@ -52,17 +71,6 @@ class Heic(Format):
         from imgsvc_core.formats.heif.header import is_heic
 
         return is_heic(reader)
-
-    @classmethod
-    def probe(cls, reader: HeaderReader) -> Heic | Avif:
-        """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
-        return _probe(reader)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
-        from imgsvc_core.formats.heif.items import exif_blocks
-
-        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""
@@ -78,25 +86,18 @@ class Heic(Format):
         return write_heic(image, settings, sink)
 
 
-class Avif(Format):
+class Avif(_Heif):
     """AVIF, by libvips."""
 
     name = "avif"
     title = "AVIF"
     media_type = "image/avif"
     suffixes = (".avif",)
-    magic = rb".{4}ftyp"
     reader = Coder(Memory(5.6), ("libvips:heifload_source",))
     writer = Coder(Memory(7.5, alpha=10, lossless=12.6), ("libvips:av1",))
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
-    depth = 10
     quality = 60
-    subsamplings = ("420", "444")
-    metadata = ("exif", "xmp", "profile")
-    max_side = 16_384
     becomes = "avif"
-
-    header: HeifHeader
 
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
@@ -104,17 +105,6 @@ class Avif(Format):
         from imgsvc_core.formats.heif.header import is_avif
 
         return is_avif(reader)
-
-    @classmethod
-    def probe(cls, reader: HeaderReader) -> Heic | Avif:
-        """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
-        return _probe(reader)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
-        from imgsvc_core.formats.heif.items import exif_blocks
-
-        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""
@@ -128,10 +118,3 @@ class Avif(Format):
         from imgsvc_core.formats.heif.writing import write_avif
 
         return write_avif(image, settings, sink)
-
-
-def _probe(reader: HeaderReader) -> Heic | Avif:
-    from imgsvc_core.formats.heif.header import read_header
-
-    info, header = read_header(reader)
-    return (Heic if info.format == "heic" else Avif)(reader.source, info, header)

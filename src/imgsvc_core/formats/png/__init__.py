@@ -52,7 +52,7 @@ class Png(Format):
         return cls(reader.source, header.info(reader), header)
 
     def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
+        """Return where libvips would find EXIF."""
         return self.header.exif_blocks
 
     def load(self, settings: LoadSettings) -> pyvips.Image:

@@ -48,7 +48,7 @@ class Webp(Format):
         return cls(reader.source, header.info, header)
 
     def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where the EXIF is that libvips would parse."""
+        """Return where libvips would find EXIF."""
         return self.header.exif_blocks
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
