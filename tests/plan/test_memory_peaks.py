@@ -70,7 +70,7 @@ def test_the_steps_of_animations_stay_below_the_bound(animation: Path, request_:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
-    path, number = tmp_path / "a.png", 12
+    path, number = tmp_path / "a.png", 24
     Image.new("RGB", (20, 20)).save(path)
     area = 'width="4000" height="3000"'
     drawings = [
