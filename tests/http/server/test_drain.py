@@ -119,12 +119,12 @@ async def uploading(
 
 
 async def refusing(service: Service) -> None:
-    """Wait until the service takes no more connections."""
+    """Wait until the service takes no more connections; one that came while it closed is reset."""
     async with asyncio.timeout(60):
         while True:
             try:
                 _, writer = await asyncio.open_connection("localhost", service.port)
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, ConnectionResetError):
                 return
             writer.close()
             await asyncio.sleep(0.02)
