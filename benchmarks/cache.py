@@ -26,8 +26,8 @@ from benchmarks.harness import Bound, options_of, verdict
 from imgsvc_http.cache import Cache, Entry, Freshness, Made, Picture, Unchanged, entry_key, open_cache
 from imgsvc_http.cache.encoding import encode
 from imgsvc_http.cache.places import LocalPlace
+from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
-from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.tables import CacheEntryRow

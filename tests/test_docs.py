@@ -23,8 +23,8 @@ from imgsvc_cli.app import cli
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_http.answering.errors import KINDS
+from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.receiving.processing_request import parse_request
-from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Route
 from imgsvc_stores import PROVIDERS
 from imgsvc_urls import Delivery

@@ -18,7 +18,7 @@ import attrs
 import pytest
 import yaml
 
-from imgsvc_http.routes import ROUTES
+from imgsvc_http.endpoints.routes import ROUTES
 from tests.http.calls import upload
 from tests.http.service_process import Service, running
 from tests.support import encoded, requires

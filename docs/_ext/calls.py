@@ -10,7 +10,7 @@ from tables import NOTHING, table
 import imgsvc_core as imgsvc
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.endpoints.openapi import document
-from imgsvc_http.routes import ROUTES
+from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.routing import Route
 from imgsvc_http.settings import Settings
 

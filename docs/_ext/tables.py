@@ -34,8 +34,8 @@ from imgsvc_core.spec.rules import (
 )
 from imgsvc_core.spec.store.declarations import OneKind
 from imgsvc_http.answering.errors import KINDS, status_of
+from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.monitoring.metrics import METRICS
-from imgsvc_http.routes import ROUTES
 from imgsvc_http.routing import Route
 from imgsvc_http.settings import SETTINGS, Settings
 from imgsvc_http.settings.declaring import toml_value

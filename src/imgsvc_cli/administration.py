@@ -41,7 +41,7 @@ def in_database(
     import asyncio
 
     with service_packages():
-        from imgsvc_http.shared_memory import note_change
+        from imgsvc_http.runtime.shared_memory import note_change
         from imgsvc_http.state.database import Database
         from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import check_tables, migrate, versions

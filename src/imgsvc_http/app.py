@@ -11,15 +11,15 @@ from aiohttp import web
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.delivery import dialects
-from imgsvc_http.delivery.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.endpoints import openapi, playground
+from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.middleware import add_headers, answer_all
-from imgsvc_http.routes import ROUTES
+from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.routing import add_routes
 from imgsvc_http.services import SERVICES, open_services, own_state, sweeping
 from imgsvc_http.settings import Settings
-from imgsvc_http.share import Share
+from imgsvc_http.ways import foreign
+from imgsvc_http.ways.prepared import PREPARED, PreparedAnswers
 from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.startup import open_webhooks
 
@@ -35,22 +35,22 @@ def create_app(settings: Settings | None = None) -> web.Application:
     Args:
         settings: where it keeps its state, its limits and so on; `Settings()` by default.
     """
-    return app_of(settings or Settings(), Share())
+    return app_of(settings or Settings(), NodeProcess())
 
 
-def app_of(settings: Settings, share: Share) -> web.Application:
+def app_of(settings: Settings, process: NodeProcess) -> web.Application:
     """Return the service of one process.
 
     Args:
         settings: as in `create_app`.
-        share: its part of the service. The state of several parts is owned by the parent.
+        process: which one of the service. The state of several is owned by their parent.
     """
     app = web.Application(middlewares=[answer_all], client_max_size=settings.limits.json_bytes)
     description = openapi.description_of(
         ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
     )
     page = playground.routes() if settings.playground.enabled else ()
-    add_routes(app, (*ROUTES, description, *page, *dialects.routes(settings.delivery.dialects)))
+    add_routes(app, (*ROUTES, description, *page, *foreign.routes(settings.delivery.dialects)))
     app[PREPARED] = PreparedAnswers()
     app[BODIES] = BodiesUnderWay(settings.server.response_memory_bytes)
     app.on_response_prepare.append(add_headers)
@@ -58,7 +58,7 @@ def app_of(settings: Settings, share: Share) -> web.Application:
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
             async with (
-                own_state(settings, share) if share.is_whole else contextlib.nullcontext(share) as own,
+                own_state(settings, process) if process.is_whole else contextlib.nullcontext(process) as own,
                 open_services(settings, own) as opened,
                 open_webhooks(opened) as webhooks,
                 sweeping(opened),

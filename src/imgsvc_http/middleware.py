@@ -10,19 +10,19 @@ from functools import partial
 
 from aiohttp import web
 
-from imgsvc_http.access.addresses import client_network
-from imgsvc_http.access.authentication import Principal, secret_in
-from imgsvc_http.access.proxies import client_address, is_secure
 from imgsvc_http.answering.bodies import BODIES
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import HeaderNames, set_common_headers
-from imgsvc_http.context import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
+from imgsvc_http.call import ENDPOINT, HEADER_NAMES, PHASES, PRINCIPAL, RATE, REQUEST_ID, failure_response
+from imgsvc_http.gate.addresses import client_network
+from imgsvc_http.gate.authentication import Principal, secret_in
+from imgsvc_http.gate.proxies import client_address, is_secure
 from imgsvc_http.monitoring.phases import begin_phases
 from imgsvc_http.receiving.body import PACE, Pace, awaits_continue
 from imgsvc_http.routing import Route, route_of
+from imgsvc_http.runtime.shares import ShareUsedUp
 from imgsvc_http.services import limit_rate, services_of
 from imgsvc_http.state.scopes import ADMIN
-from imgsvc_http.storage.shares import ShareUsedUp
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

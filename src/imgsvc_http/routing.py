@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 import attrs
 from aiohttp import web
 
-from imgsvc_http.access.authentication import Principal
-from imgsvc_http.access.rate_limit import RateKind
 from imgsvc_http.answering import responses
 from imgsvc_http.answering.bodies import BODIES
 from imgsvc_http.answering.errors import Refusal
+from imgsvc_http.gate.authentication import Principal
+from imgsvc_http.gate.rate_limit import RateKind
 
 Handler = Callable[[web.Request], Awaitable[attrs.AttrsInstance | responses.Response | web.StreamResponse]]
 """Returns an answer, which is sent as JSON, or a response."""

@@ -22,29 +22,30 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.access.shared_counts import SharedCounts
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
-from imgsvc_http.endpoints.metrics import serving_metrics
-from imgsvc_http.forkserver import Forkserver
-from imgsvc_http.private_names import limit_pipelining
+from imgsvc_http.gate.interprocess_counts import InterprocessCounts
+from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.routing import methods_at
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.runtime.private_names import limit_pipelining
+from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.channel import Channel
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.intake import Intake, OwnPort
-from imgsvc_http.server.listener import Listener, listen, most_connections
+from imgsvc_http.server.listener import Listener, listen
+from imgsvc_http.server.metrics_port import serving_metrics
 from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, Services
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.settings.sections import temporary_state_folder
-from imgsvc_http.share import Share
-from imgsvc_http.shared_memory import ChangeMark
+from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import first_account
-from imgsvc_http.state.clock import now
 from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate_blocking
+from imgsvc_http.workers.forkserver import Forkserver
 
 _log = logging.getLogger(__name__)
 
@@ -105,22 +106,24 @@ def serve(
             _serve_in_several(settings, tls, listening, processes, greet_with, forkserver)
         else:
             port = OwnPort(listening, settings.server.drain_seconds, greet_with)
-            _run(serve_share(settings, tls, Share(forkserver=forkserver), port))
+            _run(serve_process(settings, tls, NodeProcess(forkserver=forkserver), port))
 
 
-async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, intake: Intake) -> None:
+async def serve_process(
+    settings: Settings, tls: ssl.SSLContext, process: NodeProcess, intake: Intake
+) -> None:
     """Serve the connections of an intake until it says stop: the work of one process.
 
     Args:
         settings: those of the service.
         tls: certificate and key.
-        share: the part of this process.
+        process: which one this is.
         intake: gives the connections.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
     _keep_no_large_blocks()
     limit_pipelining(_MOST_PIPELINED)
-    app = app_of(settings, share)
+    app = app_of(settings, process)
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
     stops = asyncio.Semaphore(0)
@@ -146,16 +149,16 @@ async def serve_share(settings: Settings, tls: ssl.SSLContext, share: Share, int
             ),
             services.in_flight,
             note_closed=intake.note_closed,
-            most=share.of(server.connections) if server.connections else most_connections(),
+            most=process.part_of(server.connections) if server.connections else most_connections(),
             handshake_seconds=server.header_seconds,
-            rate=ConnectionRate(server.connections_per_second / share.processes, server.trusted_proxies),
+            rate=ConnectionRate(server.connections_per_second / process.processes, server.trusted_proxies),
         )
         await ending.enter_async_context(serving_metrics(services))
         gc.collect()
         gc.freeze()  # objects that live as long as the process would make every collection slow
         gc.set_threshold(_GC_ALLOCATIONS)
         await listener.start()
-        key = await first_key(services) if share.has_duties else None
+        key = await first_key(services) if process.has_duties else None
         intake.accept(listener.take)
         intake.report_ready(key)
         await stops.acquire()
@@ -211,17 +214,17 @@ def _serve_in_several(
         migrate_blocking(settings.database_url)
         if signals.count:
             return
-        node = Share(
+        node = NodeProcess(
             processes=processes,
-            counts=SharedCounts(),
-            counts_of_pictures=SharedCounts(),
+            counts=InterprocessCounts(),
+            counts_of_pictures=InterprocessCounts(),
             changes=ChangeMark(folder),
             forkserver=forkserver,
         )
 
         def listen(channel: Channel, first_start: bool) -> None:
-            share = attrs.evolve(node, number=channel.number, first_start=first_start)
-            _run(serve_share(settings, tls, share, channel))
+            process = attrs.evolve(node, number=channel.number, first_start=first_start)
+            _run(serve_process(settings, tls, process, channel))
 
         gc.collect()
         gc.freeze()  # keeps the memory that the processes share from being written to

@@ -13,43 +13,43 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
-from imgsvc_http.access.authentication import Authenticator, Principal
-from imgsvc_http.access.presets import KnownPresets
-from imgsvc_http.access.quota import QuotaCounts
-from imgsvc_http.access.rate_limit import RateKind, RateLimiter, Rates, RateState
-from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
-from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.cache import Cache, open_cache
-from imgsvc_http.context import RATE
+from imgsvc_http.call import RATE
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
+from imgsvc_http.gate.authentication import Authenticator, Principal
+from imgsvc_http.gate.drain import InFlight
+from imgsvc_http.gate.pacing import RequestPacing
+from imgsvc_http.gate.quota import QuotaCounts
+from imgsvc_http.gate.rate_limit import RateKind, RateLimiter, Rates, RateState
+from imgsvc_http.gate.signing_keys import SigningKeys
+from imgsvc_http.monitoring.access_log import AccessLog
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.monitoring.readiness import Readiness
-from imgsvc_http.processing.past_requests import RecentRequests
-from imgsvc_http.processing.pipeline import Pipeline
-from imgsvc_http.processing.pool import open_pool
+from imgsvc_http.node_process import NodeProcess
+from imgsvc_http.pipeline import Pipeline
 from imgsvc_http.receiving import idempotency
+from imgsvc_http.receiving.account_presets import KnownPresets
 from imgsvc_http.receiving.idempotency import AnswerStore
-from imgsvc_http.server.access_log import AccessLog
-from imgsvc_http.server.drain import InFlight
-from imgsvc_http.server.listener import most_connections
-from imgsvc_http.server.pacing import RequestPacing
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.runtime.shared_memory import ChangeMark
+from imgsvc_http.runtime.shares import Shares
 from imgsvc_http.settings import Settings, sizing_of
-from imgsvc_http.share import Share
-from imgsvc_http.shared_memory import ChangeMark
+from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import accounts, reservations
-from imgsvc_http.state.clock import now
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
-from imgsvc_http.storage.shares import Shares
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
+from imgsvc_http.workers.pool import open_pool
 from imgsvc_stores import StorePool
 from imgsvc_urls.errors import SourceRefused
 
@@ -75,7 +75,7 @@ class Services:
     answers: AnswerStore
     source_files: SourceFiles
     pipeline: Pipeline
-    share: Share
+    process: NodeProcess
     cache: Cache
     origins: Origins
     fallback: Fallback | None
@@ -131,10 +131,10 @@ def _too_many(rate: RateState) -> Refusal:
 
 
 @contextlib.asynccontextmanager
-async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
+async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[NodeProcess]:
     """Use the state folder alone during the block, with a database that is up to date.
 
-    The share that it gives knows what commands change.
+    The process that it gives knows what commands change.
     """
     folder = settings.server.state_folder
     make_private(folder)
@@ -142,28 +142,28 @@ async def own_state(settings: Settings, share: Share) -> AsyncIterator[Share]:
     with locked(folder):
         await run_in_daemon_thread(make_contents_private, folder)
         await migrate(settings.database_url)
-        yield attrs.evolve(share, changes=ChangeMark(folder))
+        yield attrs.evolve(process, changes=ChangeMark(folder))
 
 
 @contextlib.asynccontextmanager
-async def open_services(settings: Settings, share: Share) -> AsyncIterator[Services]:
+async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterator[Services]:
     """Open everything that a process needs, and close it in reverse order at the end of the block."""
     async with contextlib.AsyncExitStack() as stack:
-        workers = open_pool(settings.workers, sizing_of(settings), share, settings.server.scratch)
+        workers = open_pool(settings.workers, sizing_of(settings), process, settings.server.scratch)
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
         await _check_accounts(db, settings.delivery.paying)
-        rates = _rates(settings, share)
+        rates = _rates(settings, process)
         stack.push_async_callback(rates.close)
         fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
-        server, memory = settings.server, share.of(settings.server.upload_memory_bytes)
+        server, memory = settings.server, process.part_of(settings.server.upload_memory_bytes)
         source_files = SourceFiles(
             server.state_folder / "incoming",
             memory,
-            folder_bytes=share.of(server.upload_disk_bytes),
-            prefix=f"{share.number}-",
+            folder_bytes=process.part_of(server.upload_disk_bytes),
+            prefix=f"{process.number}-",
         )
         sources = SharedSources(source_files, kept_bytes=memory // 4)
         stack.callback(sources.close)
@@ -200,32 +200,34 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
             settings,
             db,
             _is_gone,
-            memory_bytes=share.of(settings.cache.memory_bytes),
-            alone=share.processes == 1 and not db.is_shared,
-            changes=share.changes,
+            memory_bytes=process.part_of(settings.cache.memory_bytes),
+            alone=process.processes == 1 and not db.is_shared,
+            changes=process.changes,
         )
         services = Services(
             settings=settings,
             db=db,
             vault=vault,
-            authenticator=Authenticator(db, changes=share.changes),
-            signing_keys=SigningKeys(db, vault, changes=share.changes),
-            presets=KnownPresets(db, settings.presets, changes=share.changes),
+            authenticator=Authenticator(db, changes=process.changes),
+            signing_keys=SigningKeys(db, vault, changes=process.changes),
+            presets=KnownPresets(db, settings.presets, changes=process.changes),
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
             source_files=source_files,
             pipeline=pipeline,
-            share=share,
+            process=process,
             cache=await stack.enter_async_context(cache),
             origins=origins,
             fallback=fallback,
             metrics=metrics,
             requests=await stack.enter_async_context(RecentRequests.open(db)),
             access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
-            connections=Shares(share.of(server.connections) if server.connections else most_connections()),
+            connections=Shares(
+                process.part_of(server.connections) if server.connections else most_connections()
+            ),
         )
-        if share.has_duties and share.first_start:
+        if process.has_duties and process.first_start:
             services.source_files.clear()
             if not db.is_shared:
                 await idempotency.release_all(db)
@@ -234,14 +236,14 @@ async def open_services(settings: Settings, share: Share) -> AsyncIterator[Servi
         yield services
 
 
-def _rates(settings: Settings, share: Share) -> Rates:
+def _rates(settings: Settings, process: NodeProcess) -> Rates:
     rate, url = settings.rate, settings.cache.url
     return Rates(
-        requests=RateLimiter(rate.requests, rate.period_seconds, cache_url=url, counts=share.counts),
+        requests=RateLimiter(rate.requests, rate.period_seconds, cache_url=url, counts=process.counts),
         pictures=RateLimiter(
-            rate.pictures, rate.pictures_period_seconds, cache_url=url, counts=share.counts_of_pictures
+            rate.pictures, rate.pictures_period_seconds, cache_url=url, counts=process.counts_of_pictures
         ),
-        misses=RateLimiter(rate.misses, rate.period_seconds, cache_url=url, counts=share.counts),
+        misses=RateLimiter(rate.misses, rate.period_seconds, cache_url=url, counts=process.counts),
         not_counted=rate.not_counted,
     )
 
@@ -266,7 +268,7 @@ def _is_gone(error: Exception) -> bool:
 @contextlib.asynccontextmanager
 async def sweeping(services: Services) -> AsyncIterator[None]:
     """Delete expired data until the block ends, if that is the duty of this process."""
-    if not services.share.has_duties:
+    if not services.process.has_duties:
         yield
         return
     sweeper = asyncio.create_task(_sweep(services))

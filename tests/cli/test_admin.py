@@ -20,9 +20,9 @@ from alembic.config import Config
 
 from imgsvc_cli import service_settings
 from imgsvc_cli.app import run
-from imgsvc_http.access.authentication import Authenticator
-from imgsvc_http.access.signing_keys import SigningKeys
 from imgsvc_http.cache.opening import open_place_tier
+from imgsvc_http.gate.authentication import Authenticator
+from imgsvc_http.gate.signing_keys import SigningKeys
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database

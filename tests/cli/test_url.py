@@ -12,7 +12,7 @@ from imgsvc_cli.app import run
 from imgsvc_core import Spec
 from imgsvc_http.settings import Settings
 from imgsvc_urls import Signer, parse, verify
-from tests.http.delivery.web_origin import Page, web_origin
+from tests.http.ways.web_origin import Page, web_origin
 from tests.support import encoded
 
 SECRET = "a secret of a signing key"

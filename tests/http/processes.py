@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from imgsvc_http.access.quota import QuotaCounts
+from imgsvc_http.gate.quota import QuotaCounts
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate

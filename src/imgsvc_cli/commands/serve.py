@@ -71,8 +71,8 @@ def serve(
     # A crash of native code tells in the log where it was. Other threads run on and would cut it short.
     faulthandler.enable(all_threads=False)
     with service_packages():
-        from imgsvc_http.forkserver import Forkserver
         from imgsvc_http.settings import sizing_of
+        from imgsvc_http.workers.forkserver import Forkserver
 
         # It loads the library while the service is loaded here.
         forkserver = Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)

@@ -7,7 +7,7 @@ import re
 from aiohttp import web
 
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.header_fields import combined, http_time
+from imgsvc_http.answering.header_fields import combined, http_time
 
 CONDITIONS = ("If-Match", "If-Unmodified-Since", "If-None-Match", "If-Modified-Since")
 """The headers of conditions, in the order in which they count."""

@@ -19,8 +19,8 @@ from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
 from imgsvc_http.cache.statistics import CacheState, CacheStatistics
-from imgsvc_http.shared_calls import SharedCalls
-from imgsvc_http.shared_memory import ChangeMark
+from imgsvc_http.runtime.shared_memory import ChangeMark
+from imgsvc_http.runtime.single_flight import SingleFlight
 
 _log = logging.getLogger(__name__)
 
@@ -94,8 +94,8 @@ class Cache:
         self._changes = changes or ChangeMark()
         self._known_changes = self._changes.present
         # After a purge, nobody joins what was begun before it.
-        self._reads: SharedCalls[tuple[str, int], Entry | None] = SharedCalls()
-        self._refreshes: SharedCalls[tuple[str, int], CacheResult] = SharedCalls(ends_alone=True)
+        self._reads: SingleFlight[tuple[str, int], Entry | None] = SingleFlight()
+        self._refreshes: SingleFlight[tuple[str, int], CacheResult] = SingleFlight(ends_alone=True)
         self._revalidating: set[str] = set()
         self._background: set[asyncio.Task[None]] = set()
 

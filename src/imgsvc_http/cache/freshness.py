@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 from multidict import CIMultiDict, MultiMapping
 
-from imgsvc_http.header_fields import combined, directives, http_time
+from imgsvc_http.answering.header_fields import combined, directives, http_time
 
 Scope: TypeAlias = Literal["public", "private", "no-store"]
 """Who may keep a picture: all caches, only those of one person, or none."""

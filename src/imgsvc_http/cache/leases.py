@@ -17,7 +17,7 @@ import attrs
 from sqlalchemy import Connection, delete, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.state.clock import now
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database, counting, insert
 from imgsvc_http.state.tables import CacheLeaseRow
 

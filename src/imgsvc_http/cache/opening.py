@@ -15,8 +15,8 @@ from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import open_place
 from imgsvc_http.cache.purging import watch
+from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
-from imgsvc_http.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 
 

@@ -23,8 +23,8 @@ from imgsvc_http.cache.key_filter import KeyFilter
 from imgsvc_http.cache.places import PARTS, DiskFull, Place
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.cache.write_behind import WriteBehind
+from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.state.database import Database
-from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 
 _log = logging.getLogger(__name__)
 

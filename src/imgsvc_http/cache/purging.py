@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from imgsvc_http.cache import leases, purges
 from imgsvc_http.cache.cache import Cache
-from imgsvc_http.state.clock import now
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database
 
 _log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from aiohttp import web
 
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Route
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import services_of
 from imgsvc_http.state import accounts
-from imgsvc_http.state.clock import now
 
 _COUNT = {"minimum": 0}
 

@@ -8,7 +8,7 @@ from aiohttp import web
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.purging import purge
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Parameter, Route
 from imgsvc_http.services import services_of
 

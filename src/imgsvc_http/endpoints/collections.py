@@ -11,7 +11,7 @@ from aiohttp import web
 
 from imgsvc_http.answering.answers import Deleted
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Handler, Route, Schema, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.state.owned import Owned

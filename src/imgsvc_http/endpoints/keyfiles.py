@@ -11,14 +11,14 @@ from aiohttp import web
 
 from imgsvc_http.answering.json_schema import form_schema
 from imgsvc_http.answering.responses import Response, success
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.endpoints.collections import collection_routes
 from imgsvc_http.receiving.body import parse_json, read_json, unsupported_media_type
 from imgsvc_http.receiving.form import read_form
 from imgsvc_http.receiving.idempotency import Keep, once
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import services_of
 from imgsvc_http.state import keyfiles
-from imgsvc_http.state.clock import now
 from imgsvc_http.state.keyfiles import Keyfile
 
 _MOST_BYTES = 100_000

@@ -8,7 +8,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_http.answering.answers import documented
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
 from imgsvc_http.state import keys

@@ -23,7 +23,7 @@ from imgsvc_core.spec.declaring import Operation, Param, doc
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
-from imgsvc_http.context import HEADER_NAMES, PRINCIPAL
+from imgsvc_http.call import HEADER_NAMES, PRINCIPAL
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of

@@ -12,12 +12,12 @@ from imgsvc_core.spec.declaring import request_object
 from imgsvc_core.spec.presets import PRESET_NAME
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.receiving.body import read_json
 from imgsvc_http.routing import Parameter, Route
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import services_of
 from imgsvc_http.state import presets
-from imgsvc_http.state.clock import now
 from imgsvc_http.state.presets import Preset
 
 

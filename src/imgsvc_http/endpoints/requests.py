@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 from aiohttp import web
 
-from imgsvc_http.context import PRINCIPAL
-from imgsvc_http.processing.past_requests import PastRequest
+from imgsvc_http.answering.recent_requests import RecentRequest
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Route
 from imgsvc_http.services import services_of
 
@@ -15,7 +15,7 @@ from imgsvc_http.services import services_of
 class RequestsAnswer:
     """The last requests of the account, newest first."""
 
-    requests: tuple[PastRequest, ...]
+    requests: tuple[RecentRequest, ...]
 
 
 async def last_requests(request: web.Request) -> RequestsAnswer:

@@ -11,14 +11,14 @@ from aiohttp import web
 
 from imgsvc_http.answering.json_schema import form_schema
 from imgsvc_http.answering.responses import Response, success
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.endpoints.collections import collection_routes
-from imgsvc_http.processing.tasks import Inspect
 from imgsvc_http.receiving.form import read_form
 from imgsvc_http.receiving.idempotency import Keep, once
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import services_of
 from imgsvc_http.state import watermarks
-from imgsvc_http.state.clock import now
+from imgsvc_http.workers.tasks import Inspect
 
 _MOST_BYTES = 10_000_000
 

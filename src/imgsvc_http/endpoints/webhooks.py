@@ -14,7 +14,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.answers import Result, documented
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import body_schema, failure_schema
-from imgsvc_http.context import PRINCIPAL
+from imgsvc_http.call import PRINCIPAL
 from imgsvc_http.routing import Parameter, Route, path_parameter
 from imgsvc_http.services import services_of
 from imgsvc_http.webhooks import records

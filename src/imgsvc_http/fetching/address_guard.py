@@ -16,7 +16,7 @@ from aiohttp.tracing import Trace
 
 from imgsvc_http.fetching.resolver import Resolver
 from imgsvc_http.fetching.source_connection import SourceConnection
-from imgsvc_http.private_names import connect_with
+from imgsvc_http.runtime.private_names import connect_with
 
 E = TypeVar("E", bound=BaseException)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -30,17 +30,17 @@ from imgsvc_core.sources import (
     read_object,
     reason_of,
 )
-from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.errors import invalid
+from imgsvc_http.answering.header_fields import http_time
 from imgsvc_http.cache import aged
 from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import FRESH, is_social
-from imgsvc_http.header_fields import http_time
+from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
 from imgsvc_http.settings import Origin
-from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
+from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
 from imgsvc_urls import AnySource, InlineSource, OriginSource, UrlSource

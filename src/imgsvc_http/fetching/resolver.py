@@ -10,9 +10,9 @@ import asyncio
 import socket
 from contextvars import ContextVar
 
-from imgsvc_http.blocking import run_in_daemon_thread
-from imgsvc_http.shared_calls import SharedCalls
-from imgsvc_http.storage.shares import Shares
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.shares import Shares
+from imgsvc_http.runtime.single_flight import SingleFlight
 
 _LOOKUPS_AT_ONCE = 256
 _WAIT_SECONDS = 2.0
@@ -40,7 +40,7 @@ class Resolver:
     def __init__(self) -> None:
         self._lookups = Shares(_LOOKUPS_AT_ONCE)
         self._one_ended = asyncio.Condition()
-        self._running: SharedCalls[tuple[str, socket.AddressFamily], list[Found]] = SharedCalls()
+        self._running: SingleFlight[tuple[str, socket.AddressFamily], list[Found]] = SingleFlight()
 
     async def addresses(self, host: str, family: socket.AddressFamily) -> list[Found]:
         """Return the addresses of a host.

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import ClientError, StreamReader
 from aiohttp.http import RawResponseMessage
 
-from imgsvc_http.private_names import SourceHandler
+from imgsvc_http.runtime.private_names import SourceHandler
 
 _SLICE_BYTES = 1 << 16
 _SLICE_SECONDS = 0.001

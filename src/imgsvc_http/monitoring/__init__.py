@@ -1,1 +1,1 @@
-"""What the service measures of itself: the metrics in one table, and the phases of a request."""
+"""What the service measures of itself: metrics, phases of a request, and a line for each request."""

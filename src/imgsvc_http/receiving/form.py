@@ -14,8 +14,8 @@ from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.fetching.file_name import extended_file_name
-from imgsvc_http.private_names import LenientParser
 from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
+from imgsvc_http.runtime.private_names import LenientParser
 from imgsvc_http.storage.source_files import SourceFile, Writable
 
 _MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")

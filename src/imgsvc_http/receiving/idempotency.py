@@ -25,10 +25,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.context import PRINCIPAL, failure_response
+from imgsvc_http.call import PRINCIPAL, failure_response
 from imgsvc_http.routing import Parameter
-from imgsvc_http.state.clock import now
-from imgsvc_http.state.completion import run_or_undo, run_to_completion
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.runtime.completion import run_or_undo, run_to_completion
 from imgsvc_http.state.database import Database, insert, writing
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.validation import check_text

@@ -35,7 +35,7 @@ from imgsvc_core.spec.presets import (
     preset_names,
     with_presets,
 )
-from imgsvc_http.context import response_mode
+from imgsvc_http.call import response_mode
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.fetching.urls import is_web
 from imgsvc_stores import StoreSpec, parse_store, store_schema

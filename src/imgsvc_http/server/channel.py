@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
+from imgsvc_http.runtime.shared_memory import SharedNumbers
 from imgsvc_http.server.intake import Take
-from imgsvc_http.shared_memory import SharedNumbers
 
 CONNECTION = b"c"
 STOP = b"s"

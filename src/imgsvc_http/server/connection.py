@@ -16,14 +16,14 @@ from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 
-from imgsvc_http.access.addresses import client_network
-from imgsvc_http.access.rate_limit import RateLimiter
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
 from imgsvc_http.answering.headers import set_common_headers
 from imgsvc_http.answering.responses import Response, failure
-from imgsvc_http.context import ERROR, REQUEST_ID
-from imgsvc_http.private_names import ClientHandler, speak_http_1_1
-from imgsvc_http.server.access_log import AccessLog
+from imgsvc_http.call import ERROR, REQUEST_ID
+from imgsvc_http.gate.addresses import client_network
+from imgsvc_http.gate.rate_limit import RateLimiter
+from imgsvc_http.monitoring.access_log import AccessLog
+from imgsvc_http.runtime.private_names import ClientHandler, speak_http_1_1
 
 _log = logging.getLogger(__name__)
 _DISCARD_SECONDS = 0.05

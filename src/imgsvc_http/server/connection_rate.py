@@ -7,7 +7,7 @@ import asyncio
 import attrs
 from cachetools import TTLCache
 
-from imgsvc_http.access.addresses import client_network, is_within
+from imgsvc_http.gate.addresses import client_network, is_within
 from imgsvc_http.settings.sections import Networks
 
 _BURST_SECONDS = 2.0

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import ctypes
 import gc
-import resource
 import socket
 import ssl
 from collections.abc import Callable
@@ -15,10 +14,10 @@ from operator import itemgetter
 
 from aiohttp import web
 
-from imgsvc_http.private_names import ListeningSite, tls_protocol
+from imgsvc_http.gate.drain import InFlight
+from imgsvc_http.runtime.private_names import ListeningSite, tls_protocol
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
-from imgsvc_http.server.drain import InFlight
 from imgsvc_http.server.tls_reading import SharedReads
 
 _TLS_HANDSHAKE = 0x16  # the first byte of every TLS connection
@@ -26,7 +25,6 @@ _POLL_SECONDS = 0.05
 _LAST_SECONDS = 1.0  # for the answers to requests that were given up
 _BACKLOG = 1024
 _UNSENT_BYTES = 1 << 17  # that the system holds for a client beyond what the network takes
-_MOST_CONNECTIONS = 100_000
 _MANY_ENDED = 100  # connections, after which free memory is worth a few milliseconds
 _REST_SECONDS = 5.0
 
@@ -219,12 +217,6 @@ def listen(host: str, port: int) -> socket.socket:
     listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     listening.setblocking(False)
     return listening
-
-
-def most_connections() -> int:
-    """Return half of the files that the process may open: sources, stores and databases need the rest."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if most == resource.RLIM_INFINITY else max(1, min(_MOST_CONNECTIONS, most // 2))
 
 
 async def _peek(connection: socket.socket) -> bytes:

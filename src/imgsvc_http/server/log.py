@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 
-from imgsvc_http.server.access_log import LOGGER
+from imgsvc_http.monitoring.access_log import LOGGER
 from imgsvc_http.server.log_writer import LogWriter
 
 _OF_CLIENTS = ("aiohttp", "asyncio", "multipart")

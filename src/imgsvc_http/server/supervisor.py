@@ -18,9 +18,9 @@ from typing import Any, NoReturn, Self
 import attrs
 
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_http.runtime.shared_memory import SharedNumbers
 from imgsvc_http.server import channel
 from imgsvc_http.server.channel import Channel
-from imgsvc_http.shared_memory import SharedNumbers
 
 _log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 
 import attrs
@@ -11,6 +12,7 @@ from imgsvc_http.settings.all_settings import Settings
 
 _CORES_FOR_EACH = 2  # a listening process keeps up with the workers of two cores
 # From docs/sizing.md, with the engine of webhooks.
+_MOST_CONNECTIONS = 100_000
 _OWN_BYTES, _PROCESS_BYTES = 2**28, 2**25
 
 
@@ -62,3 +64,9 @@ def described(settings: Settings) -> dict[str, dict[str, Any]]:
     own = machine()
     found = attrs.asdict(own) | {"cores": own.cores}
     return {"found": found, "chosen": attrs.asdict(sizing_of(settings))}
+
+
+def most_connections() -> int:
+    """Return half of the files that the process may open: sources, stores and databases need the rest."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if most == resource.RLIM_INFINITY else max(1, min(_MOST_CONNECTIONS, most // 2))

@@ -12,10 +12,10 @@ from uuid import uuid4
 import attrs
 from sqlalchemy import BigInteger, Connection, bindparam, cast, func, insert, select, text, update
 
+from imgsvc_http.runtime.clock import month_of
+from imgsvc_http.runtime.clock import now as utc_now
 from imgsvc_http.settings import QUOTA
 from imgsvc_http.state import reservations
-from imgsvc_http.state.clock import month_of
-from imgsvc_http.state.clock import now as utc_now
 from imgsvc_http.state.database import counting, reading, writing
 from imgsvc_http.state.reservations import QuotaHeld
 from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow

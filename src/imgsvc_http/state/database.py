@@ -19,11 +19,11 @@ import attrs
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
-from imgsvc_http.blocking import run_in_daemon_thread
-from imgsvc_http.state.completion import run_to_completion
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
+from imgsvc_http.runtime.completion import run_to_completion
 from imgsvc_http.state.engine import CONNECTIONS, Connections, open_engine
 from imgsvc_http.state.tables import Base
-from imgsvc_http.storage.bulkhead import Bulkhead, CallTimedOut
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql, sqlite

@@ -9,7 +9,7 @@ import attrs
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.state.database import lock_for_transaction
 from imgsvc_http.state.engine import is_missing, open_engine
 from imgsvc_http.state.tables import Base

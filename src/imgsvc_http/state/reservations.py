@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, select, update
 
-from imgsvc_http.state.completion import run_or_undo
+from imgsvc_http.runtime.completion import run_or_undo
 from imgsvc_http.state.database import counting, upsert
 from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from imgsvc_core.sources import open_filesystem
-from imgsvc_http.storage.bulkhead import Bulkhead
+from imgsvc_http.runtime.bulkhead import Bulkhead
 
 P = ParamSpec("P")
 T = TypeVar("T")

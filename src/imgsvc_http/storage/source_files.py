@@ -12,7 +12,7 @@ from typing import Protocol
 
 import attrs
 
-from imgsvc_http.storage.shares import Shares
+from imgsvc_http.runtime.shares import Shares
 
 
 class NoRoom(OSError):

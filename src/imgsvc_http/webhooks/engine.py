@@ -25,8 +25,8 @@ from cachetools import TTLCache
 from sqlalchemy import Connection
 from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
-from imgsvc_http.blocking import run_in_daemon_thread
-from imgsvc_http.shared_memory import SharedEvent, SharedNumbers
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.shared_memory import SharedEvent, SharedNumbers
 from imgsvc_http.state.engine import with_keepalive
 from imgsvc_http.state.failures import is_disk_full
 from imgsvc_http.state.vault import MissingMasterKey

@@ -14,19 +14,18 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import SourceUnreachable
-from imgsvc_http.access import quota
-from imgsvc_http.access.lookup_cache import LookupCache
 from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
 from imgsvc_http.answering.responses import failure_body, success_body
 from imgsvc_http.fetching.resolver import ACCOUNT
+from imgsvc_http.gate import quota
 from imgsvc_http.monitoring.phases import begin_phases
-from imgsvc_http.processing.fair_queue import FairQueue
-from imgsvc_http.processing.pipeline import Source
+from imgsvc_http.pipeline import Source
 from imgsvc_http.receiving.processing_request import parse_request
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import Services
 from imgsvc_http.state import accounts
-from imgsvc_http.state.clock import now
+from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.state.reservations import count_when_known
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.storage.source_files import Allocate
@@ -35,6 +34,7 @@ from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
 from imgsvc_http.webhooks.records import AsyncRequest, Attempt, Enqueue, Work
 from imgsvc_http.webhooks.transient import is_transient
+from imgsvc_http.workers.fair_queue import FairQueue
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
 """The names of the jobs."""
@@ -61,7 +61,7 @@ class Webhooks:
     _secrets: LookupCache[str, tuple[str, ...]] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._secrets = LookupCache(self._find_secrets, changes=self.services.share.changes)
+        self._secrets = LookupCache(self._find_secrets, changes=self.services.process.changes)
 
     async def accept(self, id_: str, account_id: str, request: AsyncRequest, keep: Enqueue) -> None:
         """Keep a request durably, with its picture counted. From then on it is not lost.

@@ -10,16 +10,16 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
-from imgsvc_http.processing.fair_queue import FairQueue
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import Services
 from imgsvc_http.settings import sizing_of
-from imgsvc_http.state.clock import now
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
 from imgsvc_http.webhooks.jobs import DELIVER, PROCESS, Webhooks
 from imgsvc_http.webhooks.takeover import watch, watch_cluster
+from imgsvc_http.workers.fair_queue import FairQueue
 
 _log = logging.getLogger(__name__)
 
@@ -38,10 +38,10 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     runs its engine all the time, as it may have to take over the first webhook of another one. A process
     without that duty only accepts webhooks.
     """
-    settings, share = services.settings, services.share
+    settings, process = services.settings, services.process
     webhooks = _webhooks(services)
     engine, deliverer = webhooks.engine, webhooks.deliverer
-    if not share.has_duties:
+    if not process.has_duties:
         try:
             yield webhooks
         finally:
@@ -80,13 +80,13 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
 
 def _webhooks(services: Services) -> Webhooks:
     """Return the webhooks of a process, whose engine is not started."""
-    settings, share = services.settings, services.share
+    settings, process = services.settings, services.process
     engine = Engine(
         settings.database_url,
         _node_name() if services.db.is_shared else _SINGLE_NODE,
-        wanted=share.engine_wanted,
-        ready=share.engine_ready,
-        failure=share.engine_failure,
+        wanted=process.engine_wanted,
+        ready=process.engine_ready,
+        failure=process.engine_failure,
     )
     deliverer = Deliverer(
         AddressGuard.allowing(settings.fetch.private_allowed),
@@ -112,7 +112,7 @@ async def _begin_when_wanted(engine: Engine, begin: Callable[[], Awaitable[None]
 
 
 def _node_name() -> str:
-    """Return another name at each start, so that no two nodes share one."""
+    """Return another name at each start, so that no two nodes process one."""
     return f"node-{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
 
 

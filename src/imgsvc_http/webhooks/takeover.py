@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
-from imgsvc_http.blocking import run_in_daemon_thread
+from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import SERVER_KEEPALIVE
 from imgsvc_http.webhooks.engine import Engine, JobClaim

@@ -15,7 +15,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec import parse
 from imgsvc_http.answering.answers import Result
 from imgsvc_http.answering.json_schema import body_schema
-from imgsvc_http.processing.tasks import Process
+from imgsvc_http.workers.tasks import Process
 from tests.http.calls import assert_failure, upload
 from tests.support import encoded
 

@@ -24,7 +24,7 @@ from imgsvc_http.answering.answers import Result
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.json_schema import body_schema, failure_schema
 from imgsvc_http.endpoints import openapi
-from imgsvc_http.routes import ROUTES
+from imgsvc_http.endpoints.routes import ROUTES
 from tests.http.service_process import Service, running
 from tests.support import encoded
 

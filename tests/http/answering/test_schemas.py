@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator, FormatChecker
 from imgsvc_core import Limits, SpecError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.endpoints import openapi, webhooks
+from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.receiving.processing_request import parse_request, request_body_schema
-from imgsvc_http.routes import ROUTES
 from imgsvc_http.state import keyfiles
 from tests.http.state.test_keyfiles import KEYFILE
 from tests.spec.strategies import json_values, nearly_requests, with_and_without_nulls

@@ -12,7 +12,7 @@ from imgsvc_http.cache.cache import PurgesAfter, StaleBounds
 from imgsvc_http.cache.entries import entry_key
 from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
-from imgsvc_http.shared_memory import ChangeMark
+from imgsvc_http.runtime.shared_memory import ChangeMark
 
 START = 1_795_000_000.0
 FRESH, STALE, FAILING = 60.0, 30.0, 600.0

@@ -20,8 +20,8 @@ from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.cache.purging import purge, watch
-from imgsvc_http.shared_memory import ChangeMark
-from imgsvc_http.state.clock import now
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
 

@@ -15,11 +15,11 @@ from aiohttp.test_utils import make_mocked_request
 from sqlalchemy import select, update
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.access.authentication import Principal
 from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.context import HEADER_NAMES, PRINCIPAL, REQUEST_ID
+from imgsvc_http.call import HEADER_NAMES, PRINCIPAL, REQUEST_ID
+from imgsvc_http.gate.authentication import Principal
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.receiving.idempotency import AnswerStore, Keep, KeyClaim, fingerprint
 from imgsvc_http.state import accounts, keyfiles

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web, web_protocol
 
-from imgsvc_http.private_names import limit_pipelining
+from imgsvc_http.runtime.private_names import limit_pipelining
 
 pytestmark = pytest.mark.asyncio
 

@@ -17,8 +17,8 @@ from yarl import URL
 
 import imgsvc_core as imgsvc
 from tests.http.calls import assert_failure, call, upload
-from tests.http.delivery.conftest import signer_for
 from tests.http.service_process import Service, running
+from tests.http.ways.conftest import signer_for
 from tests.support.processes import listeners_of, private_memory
 
 pytestmark = pytest.mark.asyncio

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_http.access.lookup_cache import SECONDS
+from imgsvc_http.state.lookup_cache import SECONDS
 from imgsvc_urls import Signer
 from tests.http.calls import assert_failure, call, upload
-from tests.http.delivery.conftest import signer_for
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, start
 from tests.http.tcp_proxy import line_to
+from tests.http.ways.conftest import signer_for
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio

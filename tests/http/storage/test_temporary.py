@@ -21,9 +21,9 @@ from imgsvc_core.formats.table import FORMATS
 from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.endpoints.images import serve
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
+from imgsvc_http.ways.stored import serve
 from tests.http.calls import upload
 from tests.http.service_process import running
 from tests.stores.s3_server import BUCKET, s3_server

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_http.shared_memory import SharedEvent, SharedNumbers
+from imgsvc_http.runtime.shared_memory import SharedEvent, SharedNumbers
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.webhooks.engine import Engine, Job

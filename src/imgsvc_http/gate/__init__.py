@@ -1,0 +1,1 @@
+"""Who may call, how often, and when it is their turn."""

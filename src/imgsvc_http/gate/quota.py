@@ -1,0 +1,220 @@
+"""Monthly quotas: spend one picture, work, and refund it if the work fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import uuid4
+
+import attrs
+
+from imgsvc_http.answering.errors import Refusal, refusal
+from imgsvc_http.runtime.clock import month_of, now
+from imgsvc_http.runtime.completion import run_to_completion
+from imgsvc_http.state import accounts, reservations
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.reservations import LEASE, count_or_wait
+
+_log = logging.getLogger(__name__)
+
+_WRITE_SECONDS = 0.25  # what was counted since the last write is lost when the process dies
+_BUSY = 4  # pictures between two writes; counting fewer in the database costs less than a reservation
+_MOST = 1000
+
+
+class Counter(Protocol):
+    """Counts one picture of an account."""
+
+    @property
+    def db(self) -> Database:
+        """The database that holds the counts."""
+
+    @property
+    def account_id(self) -> str:
+        """The account."""
+
+    async def spend(self) -> bool:
+        """Count the picture, unless the caller is cancelled. Return False if the quota is used up."""
+
+    async def refund(self) -> None:
+        """Take the picture back."""
+
+
+@attrs.define(eq=False)
+class _Reservation:
+    """What this process may count of a quota in memory, until a time of the monotonic clock.
+
+    ``spent`` is not written yet. ``asked`` counts the pictures since the last write, counted anywhere.
+    """
+
+    left: int = 0
+    spent: int = 0
+    asked: int = 0
+    until: float = 0.0
+
+
+class QuotaCounts:
+    """Counts the pictures of accounts: of busy ones in memory, in reservations that are renewed together.
+
+    A picture that finds nothing reserved is counted in the database.
+
+    Args:
+        db: the database.
+        lease: how long a reservation lasts that is not renewed.
+    """
+
+    def __init__(self, db: Database, *, lease: timedelta = LEASE) -> None:
+        self.db = db
+        self._lease = lease
+        self._holder = uuid4().hex
+        self._reserved: dict[tuple[str, str], _Reservation] = {}
+        self._is_asked = asyncio.Event()
+        self._writing = asyncio.Lock()
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, db: Database, *, lease: timedelta = LEASE) -> AsyncIterator[QuotaCounts]:
+        """Write what is counted until the block ends, and then give back what is reserved."""
+        counts = cls(db, lease=lease)
+        writing = asyncio.create_task(counts._write_often())
+        try:
+            yield counts
+        finally:
+            writing.cancel()
+            await asyncio.wait([writing])
+            for reservation in counts._reserved.values():
+                reservation.asked = 0
+            await counts.write()
+
+    async def spend(self, account_id: str, moment: datetime) -> bool:
+        """Count a picture of the month of a moment. Return False if the quota is used up."""
+        reservation = self._reserved.setdefault((account_id, month_of(moment)), _Reservation())
+        reservation.asked += 1
+        self._is_asked.set()
+        if reservation.left > 0 and time.monotonic() < reservation.until:
+            reservation.left -= 1
+            reservation.spent += 1
+            return True
+        return await count_or_wait(
+            lambda: accounts.spend(self.db, account_id, moment),
+            lambda: accounts.refund(self.db, account_id, moment),
+        )
+
+    async def refund(self, account_id: str, moment: datetime) -> None:
+        """Take a picture back that was counted in the month of a moment."""
+        reservation = self._reserved.get((account_id, month_of(moment)))
+        if reservation is not None and reservation.until:
+            reservation.left += 1
+            reservation.spent -= 1
+        else:
+            await accounts.refund(self.db, account_id, moment)
+
+    async def usage(self, account_id: str, moment: datetime) -> accounts.Usage | None:
+        """Return what an account has used of its quota in the month of a moment."""
+        key = account_id, month_of(moment)
+        async with self._writing:
+            if (reservation := self._reserved.get(key)) is not None and reservation.spent:
+                await run_to_completion(self._renew(key, reservation))
+        return await accounts.usage(self.db, account_id, moment)
+
+    async def write(self) -> None:
+        """Write what was counted, and reserve twice of what was asked for since the last time."""
+        async with self._writing:
+            await run_to_completion(self._renew_all())
+
+    async def _write_often(self) -> None:
+        while True:
+            if not self._reserved:
+                self._is_asked.clear()
+                await self._is_asked.wait()
+            await asyncio.sleep(_WRITE_SECONDS)
+            await self.write()
+
+    async def _renew_all(self) -> None:
+        due = []
+        for key, reservation in list(self._reserved.items()):
+            if reservation.asked >= _BUSY or reservation.until or reservation.spent:
+                due.append(self._renew(key, reservation))
+            else:
+                del self._reserved[key]
+        await asyncio.gather(*due)
+
+    async def _renew(self, key: tuple[str, str], reservation: _Reservation) -> None:
+        """Renew a reservation. Meanwhile pictures are counted in the database."""
+        wanted = min(2 * reservation.asked, _MOST) if reservation.asked >= _BUSY else 0
+        spent, began = reservation.spent, time.monotonic()
+        reservation.asked = reservation.left = 0
+        try:
+            left = await reservations.renew(
+                self.db, self._holder, *key, spent=spent, wanted=wanted, now=now(), lease=self._lease
+            )
+        except Exception as error:  # whatever a driver makes of a lost connection
+            _log.warning("Pictures of %s are counted one by one, as none can be reserved: %s", key[0], error)
+            return
+        reservation.spent -= spent
+        reservation.left = left - reservation.spent  # which were taken back meanwhile
+        reservation.until = began + self._lease.total_seconds() / 2 if left else 0.0
+
+
+@attrs.frozen
+class Call:
+    """Counts the picture of a call that is answered with its result."""
+
+    counts: QuotaCounts
+    account_id: str
+    moment: datetime = attrs.field(factory=now)
+
+    @property
+    def db(self) -> Database:
+        """The database that holds the counts."""
+        return self.counts.db
+
+    async def spend(self) -> bool:
+        """Count the picture. Return False if the quota is used up."""
+        return await self.counts.spend(self.account_id, self.moment)
+
+    async def refund(self) -> None:
+        """Take the picture back."""
+        await self.counts.refund(self.account_id, self.moment)
+
+
+@attrs.frozen
+class Paid:
+    """A picture that was counted before, by whoever takes it back if the work fails for good."""
+
+    db: Database
+    account_id: str
+
+    async def spend(self) -> bool:
+        """Count nothing."""
+        return True
+
+    async def refund(self) -> None:
+        """Take nothing back, as the work may be done again."""
+
+
+@contextlib.asynccontextmanager
+async def charged(counter: Counter) -> AsyncIterator[None]:
+    """Count a picture for the time of a block, and keep the count if the block succeeds.
+
+    Raises:
+        Refusal: the quota of the month is used up.
+    """
+    if not await counter.spend():
+        raise await used_up(counter.db, counter.account_id)
+    try:
+        yield
+    except BaseException:
+        await counter.refund()
+        raise
+
+
+async def used_up(db: Database, account_id: str) -> Refusal:
+    """Return the error of an account whose monthly quota is used up."""
+    account = await accounts.get(db, account_id)
+    return refusal("quota_exceeded", total=account.quota if account else 0)

@@ -1,0 +1,97 @@
+"""One line for each request, and its metrics.
+
+No field holds what a client wrote: paths are those of the declared endpoints, without their parameters and
+without a query, which may hold secrets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from aiohttp import hdrs, web
+
+from imgsvc_http.call import ENDPOINT, ERROR, PHASES, PRINCIPAL, REQUEST_ID
+from imgsvc_http.gate.proxies import client_address
+from imgsvc_http.monitoring.metrics import Metrics
+from imgsvc_http.settings.sections import Networks
+
+LOGGER = "imgsvc_http.gate"
+"""The name of the logger, whose messages are whole lines."""
+
+Form = Literal["text", "json", "off"]
+
+_OTHER = "other"  # the endpoint of unknown paths, and the method that no endpoint has
+_CLIENT_LEFT = 499  # as nginx writes it
+_log = logging.getLogger(LOGGER)
+
+
+class AccessLog:
+    """Writes a line for each request, and counts it.
+
+    Args:
+        form: how lines are written, if at all.
+        proxies: the proxies that tell the address of a client.
+        metrics: counts requests.
+    """
+
+    enabled = True  # asked for by aiohttp
+
+    def __init__(self, form: Form, proxies: Networks, metrics: Metrics) -> None:
+        self._form = form
+        self._proxies = proxies
+        self._metrics = metrics
+
+    def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+        """Log a request that was answered after so many seconds."""
+        self._note(request, response.status, time, response.body_length)
+
+    def client_left(self, request: web.BaseRequest, started: float) -> None:
+        """Log a request whose client left before it was answered whole; it came at a time of the loop."""
+        seconds = asyncio.get_running_loop().time() - started
+        self._note(request, _CLIENT_LEFT, seconds, request.writer.output_size)
+
+    def _note(self, request: web.BaseRequest, status: int, seconds: float, sent: int) -> None:
+        endpoint = request.get(ENDPOINT) or _OTHER
+        error, phases = request.get(ERROR), request.get(PHASES)
+        received = request.content.total_bytes
+        self._metrics.count_request(endpoint, status, seconds, received, sent)
+        self._metrics.count_phases(phases or {})
+        if error is not None:
+            self._metrics.count_error(error)
+        if self._form == "off":
+            return
+        principal = request.get(PRINCIPAL)
+        entry: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "id": request.get(REQUEST_ID),
+            # What is no HTTP has no headers that could tell another address.
+            "client": request.remote if phases is None else client_address(request, self._proxies),
+            "account": principal and principal.account_id,
+            "method": request.method if request.method in hdrs.METH_ALL else _OTHER,
+            "endpoint": endpoint,
+            "status": status,
+            "error": error,
+            "received": received,
+            "sent": sent,
+            "ms": round(1000 * seconds, 1),
+            "phases": {name: round(1000 * taken, 1) for name, taken in (phases or {}).items()},
+        }
+        _write(json.dumps(entry) if self._form == "json" else _text(entry))
+
+
+def _write(line: str) -> None:
+    """Log a line as `Logger.info` does, which looks for its caller and so takes twice the time."""
+    if _log.isEnabledFor(logging.INFO):
+        _log.handle(logging.LogRecord(LOGGER, logging.INFO, __file__, 0, line, None, None))
+
+
+def _text(entry: dict[str, Any]) -> str:
+    """Return the fields as ``name=value``, without names for the first ones and those in every line."""
+    words = [entry.pop("time"), entry.pop("method"), entry.pop("endpoint"), str(entry.pop("status"))]
+    phases = entry.pop("phases")
+    words += [f"{name}={value}" for name, value in (entry | phases).items() if value is not None]
+    return " ".join(words)

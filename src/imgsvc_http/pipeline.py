@@ -1,0 +1,304 @@
+"""The way of one picture: obtain the source, charge the quota, process, store the result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from imgsvc_core import Face, Limits, Spec
+from imgsvc_core.errors import MachineFailed
+from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
+from imgsvc_http.answering.errors import invalid
+from imgsvc_http.fetching.fetcher import Fetched, Fetcher
+from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
+from imgsvc_http.fetching.social import is_social
+from imgsvc_http.gate.quota import Counter, charged
+from imgsvc_http.monitoring.phases import note_phase, phase
+from imgsvc_http.receiving.processing_request import ProcessingRequest
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.state import accounts, keyfiles, watermarks
+from imgsvc_http.state.database import Database
+from imgsvc_http.state.failures import is_disk_full
+from imgsvc_http.state.keyfiles import Credentials
+from imgsvc_http.state.vault import Vault
+from imgsvc_http.storage.permanent import PermanentStorage
+from imgsvc_http.storage.source_files import Allocate
+from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
+from imgsvc_http.workers.pool import ForkedWorkers
+from imgsvc_http.workers.tasks import Process, TaskResult, Translate
+from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
+from imgsvc_urls.dialects import ForeignUrl
+
+IMAGES_PATH = "/1.0/images/"
+
+
+@attrs.frozen
+class Source:
+    """A source in a file, its name, and how long it took to fetch it."""
+
+    path: Path
+    name: str
+    fetch_ms: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Processed:
+    """A finished result and its picture."""
+
+    result: Result
+    data: bytes = attrs.field(repr=False)
+    media_type: str
+
+
+@attrs.frozen(kw_only=True)
+class Pipeline:
+    """Processes pictures, and puts the results where they belong.
+
+    ``base_url`` is the address of the service, ``store_seconds`` the time limit of writing into a store.
+    """
+
+    db: Database
+    vault: Vault
+    fetcher: Fetcher
+    sources: SharedSources
+    workers: ForkedWorkers
+    temporary: TemporaryStorage
+    permanent: PermanentStorage | None
+    stores: StorePool
+    base_url: str
+    store_seconds: float
+
+    async def process(
+        self,
+        id_: str,
+        request: ProcessingRequest,
+        counter: Counter,
+        upload: Source | None,
+        *,
+        accept: str | None = None,
+        background: bool = False,
+    ) -> Processed:
+        """Process the upload, or the source that the request names.
+
+        The picture counts in the quota while the work runs, and afterwards if its result has been stored.
+
+        Args:
+            id_: the id of the request.
+            request: what to do.
+            counter: counts the picture of an account.
+            upload: the source, unless it is fetched.
+            accept: the formats that the client accepts, for the output format ``auto``.
+            background: whether nobody waits for the answer, so the request may wait as long as it takes.
+
+        Raises:
+            ImgsvcError: the picture cannot be fetched, processed or stored.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        make = partial(self._process, id_, request, counter, accept=accept, background=background)
+        if upload is not None:
+            return await make(upload)
+        async with contextlib.AsyncExitStack() as stack:
+            with phase("fetch"):
+                source = await stack.enter_async_context(self._fetched(request, counter.account_id))
+            return await make(source)
+
+    async def _process(
+        self,
+        id_: str,
+        request: ProcessingRequest,
+        counter: Counter,
+        source: Source,
+        *,
+        accept: str | None,
+        background: bool,
+    ) -> Processed:
+        account_id = counter.account_id
+        credentials = await self._credentials(account_id, request.store)
+        permanent = await self._permanent(account_id, request)
+        target = None if permanent or request.store else await self.temporary.local_target(now())
+        task = Process(
+            name=source.name,
+            spec=request.spec,
+            limits=request.limits,
+            watermarks=await self._watermarks(account_id, request.spec.pictures),
+            accept=accept,
+            target=target.path if target else None,
+            plan=request.plan,
+        )
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id, background=background)
+            facts = outcome.facts
+            _note_phases(facts)
+            if target is not None:
+                url, expires_at = self._written(target, facts)
+            else:
+                started = time.perf_counter()
+                with phase("store"):
+                    url, expires_at = await self._store(request.store, credentials, permanent, outcome)
+                facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
+        faces = facts["output"].get("faces")
+        result = Result(
+            id=id_,
+            input=Image.of(facts["input"]),
+            output=Output.of(
+                facts["output"],
+                url=url,
+                expires_at=expires_at,
+                faces=None if faces is None else tuple(Face(**face) for face in faces),
+            ),
+            timing=Timing(fetch=round(source.fetch_ms, 3), **facts["timing"]),
+            notes=tuple(facts["notes"]),
+            plan=tuple(PlanStep(**line) for line in facts["plan"]) if request.plan else None,
+        )
+        return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
+
+    async def render(
+        self,
+        source: Source,
+        spec: Spec,
+        limits: Limits,
+        counter: Counter,
+        *,
+        accept: str | None = None,
+    ) -> TaskResult:
+        """Process a source, and give the picture back without storing it. It counts as in `process`.
+
+        Raises:
+            ImgsvcError: the picture cannot be processed.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        account_id = counter.account_id
+        task = Process(
+            name=source.name,
+            spec=spec,
+            limits=limits,
+            watermarks=await self._watermarks(account_id, spec.pictures),
+            accept=accept,
+            digest=False,
+        )
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id)
+        _note_phases(outcome.facts)
+        return outcome
+
+    async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
+        """Return what a URL of another service asks of a source, as `Translate` gives it.
+
+        Raises:
+            ImgsvcError: the source is no picture, or the URL asks for what is not possible.
+            Refusal: too many requests wait.
+        """
+        named = await self._watermarks(account_id, url.pictures)
+        task = Translate(name=source.name, url=url, limits=limits, watermarks=named)
+        return await self.workers.run(task, source.path, account=account_id)
+
+    async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
+        """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
+        await self._credentials(account_id, request.store)
+        await self._watermarks(account_id, request.spec.pictures)
+
+    @contextlib.asynccontextmanager
+    async def _fetched(self, request: ProcessingRequest, account_id: str) -> AsyncIterator[Source]:
+        """Give the source at the URL of a request.
+
+        Requests for the same one at the same time share it, and later ones do as long as its headers allow.
+        """
+        url, headers, limit = request.url, request.headers, request.limits.source_bytes
+        assert url is not None
+        started = time.perf_counter()
+
+        def fetch(allocate: Allocate) -> Awaitable[Fetched]:
+            return self.fetcher.fetch(url, headers, allocate, limit, account=account_id)
+
+        key = (account_id, url, tuple(headers.items()), limit, object() if is_social(url) else None)
+        async with self.sources.get(key, account_id, fetch, _kept_seconds) as shared:
+            yield Source(shared.result.path, shared.result.name, 1000 * (time.perf_counter() - started))
+
+    def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
+        """Return the URL of a picture that the worker has written, and when it expires."""
+        if facts["written"]:
+            with _own_storage():
+                raise OSError(facts["written"], os.strerror(facts["written"]))
+        stored = target.stored(facts["media_type"])
+        return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
+
+    async def _permanent(self, account_id: str, request: ProcessingRequest) -> PermanentStorage | None:
+        """Return the storage in which the result is to stay, if it is."""
+        if self.permanent is None or not request.permanent:
+            return None
+        return self.permanent if await accounts.keeps_results(self.db, account_id) else None
+
+    async def _store(
+        self,
+        spec: StoreSpec | None,
+        credentials: Credentials | None,
+        permanent: PermanentStorage | None,
+        outcome: TaskResult,
+    ) -> tuple[str, datetime | None]:
+        """Put the picture where it belongs. Return its URL, and when it expires."""
+        media_type = outcome.facts["media_type"]
+        if permanent is not None:
+            with _own_storage():
+                return await permanent.put(outcome.data, media_type), None
+        if spec is None:
+            with _own_storage():
+                stored = await self.temporary.put(outcome.data, media_type, now())
+            return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
+        store = open_store(
+            spec,
+            keyfiles={getattr(spec, "keyfile", ""): credentials.document} if credentials else {},
+            pool=self.stores,
+            seconds=self.store_seconds,
+        )
+        name = outcome.facts["output"]["name"]
+        return await store.put(StoredObject(outcome.data, name, media_type)), None
+
+    async def _credentials(self, account_id: str, spec: StoreSpec | None) -> Credentials | None:
+        """Return the keyfile that a store needs. An unknown one is refused before any work is done."""
+        id_: str | None = getattr(spec, "keyfile", None)
+        if id_ is None:
+            return None
+        found = await keyfiles.credentials(self.db, self.vault, account_id, id_)
+        if found is None:
+            expected = "must be the id of an uploaded keyfile"
+            raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
+        return found
+
+    async def _watermarks(self, account_id: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the bytes of watermarks by id."""
+        if not ids:
+            return {}
+        named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in ids}
+        found = {id_: data for id_, data in named.items() if data is not None}
+        for id_ in named.keys() - found:
+            expected = "must be the id of an uploaded watermark"
+            raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
+        return found
+
+
+def _kept_seconds(fetched: Fetched) -> float:
+    return kept_seconds(fetched.headers, default=0)
+
+
+@contextlib.contextmanager
+def _own_storage() -> Iterator[None]:
+    """Tell failures of the service's own storage as those of the machine. A full disk has its own answer."""
+    try:
+        yield
+    except Exception as error:
+        if is_disk_full(error):
+            raise
+        raise MachineFailed(f"Results cannot be stored: {error}") from error
+
+
+def _note_phases(facts: Mapping[str, Any]) -> None:
+    for name, taken in facts["timing"].items():
+        note_phase(name, taken / 1000)

@@ -1,1 +1,0 @@
-"""Worker processes, and the way of one picture through them."""

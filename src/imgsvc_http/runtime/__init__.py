@@ -1,0 +1,1 @@
+"""Tools of a process: its event loop, its threads, and what it shares with other processes."""

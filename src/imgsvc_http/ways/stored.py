@@ -1,0 +1,96 @@
+"""Results in temporary storage, by their names."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from http import HTTPStatus
+
+from aiohttp import web
+
+from imgsvc_http.answering.bodies import BODIES
+from imgsvc_http.answering.conditions import asked_range, is_known
+from imgsvc_http.answering.errors import refusal
+from imgsvc_http.answering.json_schema import FILE
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.pipeline import IMAGES_PATH
+from imgsvc_http.routing import Parameter, Route, path_parameter
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.services import services_of
+from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
+
+
+async def image(request: web.Request) -> Response | web.StreamResponse:
+    """Return a picture, or a range of its bytes."""
+    return await serve(request, services_of(request).pipeline.temporary, request.match_info["name"], now())
+
+
+async def serve(
+    request: web.Request, storage: TemporaryStorage, name: str, now: datetime
+) -> Response | web.StreamResponse:
+    """Answer with a picture of temporary storage, as HTTP has it for conditions and ranges."""
+    stored = stored_of(name)
+    if stored is None:
+        raise refusal("not_found", what="image")
+    if stored.expires_at <= now:
+        raise refusal("expired", what="image")
+    try:
+        whole = await storage.mapped(name)
+        size = await storage.size(name) if whole is None else len(whole)
+    except FileNotFoundError:
+        raise refusal("not_found", what="image") from None
+    etag = f'"{name.rpartition(".")[0]}"'
+    headers = {
+        "Content-Type": stored.media_type,
+        "Content-Disposition": "inline",
+        "Cache-Control": f"private, max-age={max(0, int((stored.expires_at - now).total_seconds()))}",
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    if is_known(request, etag):
+        return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
+    start, end = asked_range(request, size, etag)
+    status = HTTPStatus.OK
+    if (start, end) != (0, size):
+        status = HTTPStatus.PARTIAL_CONTENT
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    if whole is not None:
+        return Response(status, headers, whole[start:end])
+    response = web.StreamResponse(status=status, headers=headers)
+    response.content_length = end - start
+    writer = await response.prepare(request)
+    if request.method != "HEAD" and writer is not None:
+        async for chunk in storage.read(name, start, end):
+            await request.app[BODIES].send(chunk, writer)
+    await response.write_eof()
+    return response
+
+
+def _header(name: str, doc: str) -> Parameter:
+    return Parameter(name=name, where="header", schema={"type": "string"}, doc=doc)
+
+
+ROUTES = (
+    Route(
+        "GET",
+        IMAGES_PATH + "{name}",
+        image,
+        "Download a result from temporary storage",
+        "Processing",
+        parameters=(
+            path_parameter("name", "Name of a result."),
+            _header("Range", "A range of bytes."),
+            _header("If-Match", "The expected ETag."),
+            _header("If-None-Match", "A known ETag."),
+        ),
+        replies={
+            200: ("The picture.", {"image/*": FILE}),
+            206: ("The range.", {"image/*": FILE}),
+            304: ("The picture with the known ETag has not changed.", {}),
+        },
+        failures=(404, 410, 412, 416),
+        rate="results",
+        public=True,
+    ),
+)

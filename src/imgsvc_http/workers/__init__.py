@@ -1,0 +1,1 @@
+"""Worker processes, the pool of them, and who is next."""

@@ -1,0 +1,135 @@
+"""The process that forks workers, as the service sees it.
+
+Little is imported here, so that the command begins this process first. It loads the library on another core
+while the command loads the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+
+from imgsvc_core.errors import MachineFailed
+from imgsvc_http.workers.messages import FORK, FORK_SERVER, READY, REFUSED
+
+_REFUSED = "The machine starts no more processes for pictures, which are not at fault. Try again later."
+_START_SECONDS = 60.0
+
+
+@attrs.frozen(eq=False)
+class Forkserver:
+    """A process that forks a worker for each socket that it is sent, or another such process.
+
+    That other one has no ``process`` here: it ends when its socket is closed.
+    """
+
+    control: socket.socket
+    process: subprocess.Popen[bytes] | None
+
+    @classmethod
+    def begin(cls, memory_bytes: int | None, scratch: Path | None = None) -> Forkserver:
+        """Start the process, without waiting until it can fork workers.
+
+        Args:
+            memory_bytes: the most data that a worker may hold.
+            scratch: the folder for temporary files of workers; the usual one of the system if there is none.
+
+        Raises:
+            MachineFailed: the machine refuses another process.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        command = [sys.executable, "-m", "imgsvc_http.workers.worker_process"]
+        with theirs:
+            try:
+                process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), str(memory_bytes or 0)],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    umask=0o077,  # of the files that workers write
+                    env={**os.environ, "TMPDIR": str(scratch)} if scratch else None,
+                )
+            except BlockingIOError as error:
+                ours.close()
+                raise MachineFailed(_REFUSED) from error
+        return cls(ours, process)
+
+    def fork_server(self) -> Forkserver:
+        """Fork another server, without waiting until it can fork workers. It shares the memory of this one.
+
+        Raises:
+            ConnectionError: this process ended.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            try:
+                socket.send_fds(self.control, [FORK_SERVER], [theirs.fileno()])
+            except BaseException:
+                ours.close()
+                raise
+        return Forkserver(ours, None)
+
+    async def ready(self) -> None:
+        """Wait until the process can fork.
+
+        Raises:
+            MachineFailed: it ended before.
+        """
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                ready = await asyncio.get_running_loop().sock_recv(self.control, len(READY))
+        except BaseException:
+            self.close()
+            raise
+        if not ready:
+            self.close()
+            raise MachineFailed("The worker processes cannot be started: their output above says why.")
+
+    async def fork(self) -> tuple[socket.socket, int, int]:
+        """Return the connection to a new worker, and the file descriptors of its process and of its notes.
+
+        Raises:
+            ConnectionError: this process ended, or the worker did.
+            MachineFailed: the machine refuses another process.
+        """
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            with theirs:
+                socket.send_fds(self.control, [FORK], [theirs.fileno()])
+            async with asyncio.timeout(_START_SECONDS):
+                await readable(ours)
+            message, descriptors, _, _ = socket.recv_fds(ours, len(READY), 2)
+            if not message:
+                raise ConnectionResetError("The worker ended before it began.")
+            if message == REFUSED:
+                raise MachineFailed(_REFUSED)
+        except BaseException:
+            ours.close()
+            raise
+        return ours, descriptors[0], descriptors[1]
+
+    def close(self) -> None:
+        """End the process; its workers end with it."""
+        self.control.close()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+async def readable(connection: socket.socket | int) -> None:
+    """Wait until there is something to read, or the end."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(connection)

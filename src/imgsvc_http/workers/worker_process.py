@@ -1,0 +1,211 @@
+"""The processes in which strangers' pictures are decoded.
+
+``python -m imgsvc_http.workers.worker_process FD BYTES`` is the fork server: it loads the library once,
+and forks a worker for each socket that it receives at FD, or another fork server, which shares its memory. A
+worker does one task at a time, until its socket closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import mmap
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import traceback
+from typing import Any, NamedTuple, NoReturn
+
+import attrs
+
+from imgsvc_core._runtime.machine import oom_kills
+from imgsvc_core._runtime.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
+from imgsvc_core._runtime.worker_setup import preload, prepare_worker
+from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
+from imgsvc_http.workers.messages import CAUSE, FORK, FORK_SERVER, READY, REFUSED, REPLY, REQUEST, SHORT
+from imgsvc_http.workers.tasks import Task
+from imgsvc_urls.errors import DialectError
+
+_LIBC = ctypes.CDLL(None)
+_LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PIECE_BYTES = 1 << 20
+_NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
+
+
+class _Worker(NamedTuple):
+    """The fork server's end of a worker: its id, its socket, and its notes, which the service can read."""
+
+    pid: int
+    connection: socket.socket
+    notes: mmap.mmap
+
+
+def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
+    """Load the library, then fork workers."""
+    for number in _LEFT_TO_THE_SERVICE:
+        # A terminal or systemd sends these to the whole group, but requests under way are to finish.
+        signal.signal(number, signal.SIG_IGN)
+    prepare_worker(memory_bytes)
+    preload()
+    gc.collect()
+    gc.freeze()  # keeps the memory that workers share from being written to
+    _serve_forks(control, memory_bytes)
+
+
+def _serve_forks(control: socket.socket, memory_bytes: int | None) -> NoReturn:
+    """Fork a worker, or another server, for each socket that arrives, until the service ends."""
+    with contextlib.suppress(ConnectionError):  # the service has ended before it asked for a worker
+        control.send(READY)
+        _fork_workers(control, memory_bytes)
+    os._exit(0)
+
+
+def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
+    """Fork a process for each socket that arrives, and collect those that end."""
+    known_kills = oom_kills()
+    workers: dict[int, _Worker] = {}  # by the file descriptor of the process
+    events = select.poll()
+    events.register(control, select.POLLIN)
+    while True:
+        for descriptor, _ in events.poll():
+            if descriptor in workers:
+                events.unregister(descriptor)
+                os.close(descriptor)
+                kills = oom_kills()
+                if _reap(workers.pop(descriptor), memory_bytes, oom_killed=kills > known_kills):
+                    known_kills += 1
+                continue
+            message, descriptors, _, _ = socket.recv_fds(control, len(FORK), 1)
+            if not message:
+                return
+            connection = socket.socket(fileno=descriptors[0])
+            noted = os.memfd_create("notes")
+            os.ftruncate(noted, 1 + max(SHORT, CAUSE))
+            notes = mmap.mmap(noted, 0)
+            try:
+                pid = os.fork()
+            except OSError:
+                _refuse(connection)
+                os.close(noted)
+                continue
+            if pid == 0:
+                for inherited in (control, *(worker.connection for worker in workers.values())):
+                    inherited.close()
+                for inherited_process in workers:
+                    os.close(inherited_process)
+                _die_with_parent()
+                if message == FORK_SERVER:
+                    _serve_forks(connection, memory_bytes)
+                _silence()
+                show_shortage(notes)
+                with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
+                    _work(connection, noted, notes)
+                os._exit(0)
+            os.close(noted)
+            process = os.pidfd_open(pid)
+            workers[process] = _Worker(pid, connection, notes)
+            events.register(process, select.POLLIN)
+
+
+def _refuse(connection: socket.socket) -> None:
+    """Tell that the machine refuses another process."""
+    with connection, contextlib.suppress(OSError):  # the service may have ended
+        connection.send(REFUSED)
+
+
+def _reap(worker: _Worker, memory_bytes: int | None, *, oom_killed: bool) -> bool:
+    """Collect a worker that ended, and note why. Return True if the kernel ended it for want of memory.
+
+    The kernel may choose a worker that holds little, because others hold much. Such a one is not to blame.
+    """
+    _, status, usage = os.wait4(worker.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    oom_killed = oom_killed and code == -signal.SIGKILL
+    is_large = memory_bytes is None or 1024 * usage.ru_maxrss > memory_bytes // 2
+    with worker.notes as notes, worker.connection:  # whose end tells the service
+        notes[CAUSE] = cause_of(code, short=bool(notes[SHORT]), oom_killed=oom_killed and is_large)
+    return oom_killed
+
+
+def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
+    """Do the tasks that arrive, one after the other, until the service closes its end or memory is short.
+
+    Of a task that lacked memory much may be left, which the next one would lack.
+    """
+    socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid()), noted])
+    while True:
+        header, descriptors, _, _ = socket.recv_fds(connection, REQUEST.size, 1)
+        if not header:
+            return
+        task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
+        with open(descriptors[0], "rb") as file:
+            source = file.read()
+        forget_shortage()
+        reply, data = _answer(task, source, threads)
+        lacked = reply.get("error") == MemoryLimitExceeded.slug and (notes[SHORT] or reply is _NO_MEMORY)
+        if lacked:
+            reply = {**reply, "ended": True}
+        framed = _framed(reply, len(data))
+        connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the service wakes up for each piece
+        if len(data) > _PIECE_BYTES:
+            connection.sendall(memoryview(data)[_PIECE_BYTES:])
+        if lacked:
+            return
+        del source, data
+
+
+def _framed(reply: dict[str, Any], size: int = 0) -> bytes:
+    told = json.dumps(reply, separators=(",", ":")).encode()
+    return REPLY.pack(len(told), size) + told
+
+
+def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], bytes]:
+    """Do a task. The reply is plain JSON, as nothing that a broken decoder says may run in the service."""
+    try:
+        outcome = task.run(source, threads)
+    except MemoryError:
+        return _NO_MEMORY, b""
+    except ImgsvcError as error:
+        problems = (
+            [attrs.astuple(problem) for problem in error.problems] if isinstance(error, SpecError) else []
+        )
+        status = {"status": error.status} if isinstance(error, DialectError) else {}
+        return {"error": error.slug, "message": error.message, "problems": problems, **status}, b""
+    except Exception:  # a mistake of ours
+        return {"fault": traceback.format_exc()}, b""
+    return {"facts": outcome.facts}, outcome.data
+
+
+def _receive(connection: socket.socket, size: int) -> bytearray:
+    """Read exactly that many bytes. The service may close its end at any time."""
+    received = bytearray(size)
+    view, count = memoryview(received), 0
+    while count < size:
+        read = connection.recv_into(view[count : count + _PIECE_BYTES])
+        if not read:
+            raise ConnectionResetError("The service closed its end.")
+        count += read
+    return received
+
+
+def _silence() -> None:
+    """Let no library wait for who reads the log, nor write what a picture says into it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def _die_with_parent() -> None:
+    """Let the kernel kill this worker when the fork server ends, which ends with the service."""
+    pr_set_pdeathsig = 1
+    _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]) or None)

@@ -1,0 +1,52 @@
+"""Calls of a resource that hangs: they time out, and do not affect others."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
+    calls, answer = Bulkhead(0.5), threading.Event()
+    before = threading.active_count()
+    running = [asyncio.create_task(calls.call(answer.wait)) for _ in range(100)]
+    await asyncio.sleep(0.1)
+    assert 2 <= threading.active_count() - before <= 40
+    assert await asyncio.to_thread(lambda: "others go on") == "others go on"
+    outcomes = await asyncio.gather(*running, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {CallTimedOut}
+    with pytest.raises(CallTimedOut, match=r"within 0\.5 seconds"):
+        await calls.call(lambda: "there is no room yet")
+    answer.set()
+    assert await calls.call(lambda: "room again") == "room again"
+
+
+async def test_what_a_call_raises_is_raised() -> None:
+    def fail() -> None:
+        raise TimeoutError("of the place's own")
+
+    with pytest.raises(TimeoutError, match="of the place's own"):
+        await Bulkhead(5).call(fail)
+
+
+async def test_a_call_that_never_ends_keeps_no_process() -> None:
+    script = """
+import asyncio, threading
+from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
+try:
+    asyncio.run(Bulkhead(0.1).call(threading.Event().wait))
+except CallTimedOut:
+    print("given up")
+"""
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", script], capture_output=True, timeout=30, check=True
+    )
+    assert done.stdout == b"given up\n"

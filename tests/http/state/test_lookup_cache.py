@@ -1,0 +1,41 @@
+"""What is known of a key goes on counting while the database is away, unless it was removed before."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from imgsvc_http.state.lookup_cache import LookupCache
+
+SECONDS = 0.1
+
+
+@pytest.mark.asyncio
+async def test_what_is_known_counts_during_an_outage_until_it_is_removed() -> None:
+    stored: dict[str, str] = {"key": "value"}
+    asked = away = 0
+
+    async def find(key: str) -> str | None:
+        nonlocal asked
+        asked += 1
+        if away:
+            raise OperationalError("", {}, OSError())
+        return stored.get(key)
+
+    cache = LookupCache(find, seconds=SECONDS)
+    assert await cache.get("key") == "value"
+    await asyncio.sleep(2 * SECONDS)
+    away = 1
+    assert await cache.get("key") == "value"
+    assert await cache.get("key") == "value"
+    assert asked == 2  # and not for each request of an outage
+    away = 0
+    del stored["key"]
+    await asyncio.sleep(2 * SECONDS)
+    assert await cache.get("key") is None
+    away = 1
+    await asyncio.sleep(2 * SECONDS)
+    with pytest.raises(OperationalError):
+        await cache.get("key")

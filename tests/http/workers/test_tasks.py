@@ -1,0 +1,60 @@
+"""What a worker does with a picture, without a worker."""
+
+from __future__ import annotations
+
+import errno
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imgsvc_core.limits import Limits
+from imgsvc_core.spec import Spec, parse
+from imgsvc_http.settings.sections import ServiceLimits
+from imgsvc_http.workers.tasks import Process
+from tests.support import encoded
+
+_RUN_IN_A_FRESH_WORKER = """
+import pickle, sys
+from imgsvc_core._runtime.worker_setup import preload
+from imgsvc_http.workers import worker_process
+preload()
+loaded = set(sys.modules)
+task, source = pickle.load(sys.stdin.buffer)
+task.run(source, 1)
+print(*(set(sys.modules) - loaded))
+"""
+
+
+def test_a_result_is_written_to_its_target(tmp_path: Path) -> None:
+    task = Process(name="a.png", spec=Spec(), limits=Limits(), target=str(tmp_path / "name"))
+    outcome = task.run(encoded.png().data, 1)
+    assert outcome.facts["written"] == 0
+    assert outcome.facts["timing"]["store"] >= 0
+    assert [file.name for file in tmp_path.iterdir()] == ["name.png"]
+    assert (tmp_path / "name.png").read_bytes() == outcome.data
+
+
+def test_a_result_that_cannot_be_written_is_told_by_the_number_of_the_error(tmp_path: Path) -> None:
+    task = Process(name="a.png", spec=Spec(), limits=Limits(), target=str(tmp_path / "missing" / "name"))
+    assert task.run(encoded.png().data, 1).facts["written"] == errno.ENOENT
+    (tmp_path / "name.png").symlink_to("/dev/full")
+    task = Process(name="a.png", spec=Spec(), limits=Limits(), target=str(tmp_path / "name"))
+    assert task.run(encoded.png().data, 1).facts["written"] == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("format", ["jpg", "png", "webp", "gif"])
+def test_a_fresh_worker_imports_nothing_for_its_first_picture(format: str) -> None:
+    spec = parse({"resize": {"width": 4}, "output": {"format": format}})
+    task = Process(name="a.jpg", spec=spec, limits=ServiceLimits(seconds=9))
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_IN_A_FRESH_WORKER],
+        input=pickle.dumps((task, encoded.jpeg().data)),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.decode().split() == []
+    assert task.limits.seconds == 9
