@@ -19,7 +19,7 @@ from imgsvc_http.gate.proxies import client_address
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.settings.sections import Networks
 
-LOGGER = "imgsvc_http.gate"
+LOGGER = "imgsvc_http.access"
 """The name of the logger, whose messages are whole lines."""
 
 Form = Literal["text", "json", "off"]
