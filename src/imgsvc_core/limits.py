@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
 from typing import Any
 
@@ -89,7 +90,7 @@ def check_threads(threads: int | None) -> None:
 
 def check_bytes(size: int, limits: Limits) -> None:
     """Raise `SourceTooLarge` if the encoded source has more bytes than allowed."""
-    if _exceeds(size, limits.source_bytes):
+    if size > (limits.source_bytes or math.inf):
         raise SourceTooLarge(
             f"The source has {size:,} bytes; {_at_most(limits.source_bytes)}: send a smaller file."
         )
@@ -111,33 +112,33 @@ def in_words(seconds: float) -> str:
 def check_source(info: ImageInfo, limits: Limits) -> None:
     """Refuse a source by the facts of its header, before any pixel is decoded.
 
-    For a drawing, the size at which it is rendered counts; see `check_rendered`.
+    For a drawing, the size at which it is rendered counts; see `check_rendered`. Its bytes were checked when
+    they were read.
 
-    Raises `SourceTooLarge` for its bytes and `ImageTooLarge` for its pixels or frames.
+    Raises `ImageTooLarge` for its pixels or frames.
     """
-    check_bytes(info.bytes, limits)
     pixels = info.width * info.height
-    if not info.vector and _exceeds(pixels, limits.source_pixels):
+    if not info.vector and pixels > (limits.source_pixels or math.inf):
         raise ImageTooLarge(
             f"The source image has {info.width} x {info.height} = {pixels:,} pixels; "
             f"{_at_most(limits.source_pixels)}: send a smaller image."
         )
-    if _exceeds(info.decoded_pixels or 0, limits.source_pixels):
+    if (info.decoded_pixels or 0) > (limits.source_pixels or math.inf):
         raise ImageTooLarge(
             f"The source image of {info.width} x {info.height} pixels is made of {info.decoded_pixels:,}; "
             f"{_at_most(limits.source_pixels)}: send a smaller image."
         )
-    if _exceeds(info.channels or 0, limits.channels):
+    if (info.channels or 0) > (limits.channels or math.inf):
         raise ImageTooLarge(
             f"The source image has {info.channels:,} channels; {_at_most(limits.channels)}: "
             "send an image of gray or RGB, with or without alpha."
         )
-    if _exceeds(info.frames, limits.frames):
+    if info.frames > (limits.frames or math.inf):
         raise ImageTooLarge(
             f"The source image has {info.frames:,} frames; {_at_most(limits.frames)}: "
             "send a shorter animation."
         )
-    if info.animated and _exceeds(pixels * info.frames, limits.frame_pixels):
+    if info.animated and pixels * info.frames > (limits.frame_pixels or math.inf):
         raise ImageTooLarge(
             f"The {info.frames:,} frames of the source image have {pixels * info.frames:,} pixels together; "
             f"{_at_most(limits.frame_pixels)}: send a smaller or shorter animation."
@@ -147,7 +148,7 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
 def check_rendered(info: ImageInfo, width: int, height: int, limits: Limits) -> None:
     """Raise `ImageTooLarge` if a drawing is to be rendered with more pixels than a source may have."""
     pixels = width * height
-    if info.vector and _exceeds(pixels, limits.source_pixels):
+    if info.vector and pixels > (limits.source_pixels or math.inf):
         raise ImageTooLarge(
             f"The drawing would be rendered at {width} x {height} = {pixels:,} pixels; "
             f"{_at_most(limits.source_pixels)}: ask for a smaller size."
@@ -156,7 +157,7 @@ def check_rendered(info: ImageInfo, width: int, height: int, limits: Limits) -> 
 
 def check_memory(needed: int, limits: Limits) -> None:
     """Raise `MemoryLimitExceeded` if a plan could need more bytes than allowed."""
-    if _exceeds(needed, limits.memory_bytes):
+    if needed > (limits.memory_bytes or math.inf):
         raise MemoryLimitExceeded(
             f"The request could need {needed:,} bytes of memory for this image; "
             f"{_at_most(limits.memory_bytes)}: send a smaller image, or ask for a smaller size or "
@@ -166,22 +167,22 @@ def check_memory(needed: int, limits: Limits) -> None:
 
 def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
     """Raise `OutputTooLarge` if a result of that size, in pixels, is larger than allowed."""
-    if _exceeds(max(width, height), limits.output_side):
+    if max(width, height) > (limits.output_side or math.inf):
         raise OutputTooLarge(
             f"The result would be {width} x {height} pixels; {_at_most(limits.output_side)} "
             "per side: ask for a smaller size."
         )
     pixels = width * height
-    if _exceeds(pixels, limits.output_pixels):
+    if pixels > (limits.output_pixels or math.inf):
         raise OutputTooLarge(
             f"The result would have {width} x {height} = {pixels:,} pixels; "
             f"{_at_most(limits.output_pixels)}: ask for a smaller size."
         )
-    if _exceeds(frames, limits.frames):
+    if frames > (limits.frames or math.inf):
         raise OutputTooLarge(
             f"The result would have {frames:,} frames; {_at_most(limits.frames)}: ask for a still format."
         )
-    if frames > 1 and _exceeds(pixels * frames, limits.frame_pixels):
+    if frames > 1 and pixels * frames > (limits.frame_pixels or math.inf):
         raise OutputTooLarge(
             f"The {frames:,} frames of the result would have {pixels * frames:,} pixels together; "
             f"{_at_most(limits.frame_pixels)}: ask for a smaller size or a still format."
@@ -190,7 +191,3 @@ def check_output(width: int, height: int, frames: int, limits: Limits) -> None:
 
 def _at_most(limit: int | None) -> str:
     return f"at most {limit:,} {'is' if limit == 1 else 'are'} allowed"
-
-
-def _exceeds(value: int, limit: int | None) -> bool:
-    return limit is not None and value > limit

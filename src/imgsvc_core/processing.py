@@ -32,8 +32,8 @@ from imgsvc_core.plan import Plan, Seen, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.plan import decodings
 from imgsvc_core.plan.seen import Sides
-from imgsvc_core.plan.variants import decodings
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Spec, Trim, parse

@@ -13,8 +13,7 @@ from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.pixels.nine_patch import padding
 from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
-from imgsvc_core.plan.draft import Draft
-from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply
+from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply, build_steps
 from imgsvc_core.spec import Blur, Border, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import effects as fx
 from imgsvc_core.spec import internal as own
@@ -78,7 +77,7 @@ EXAMPLES += [usual(kind) for kind in WORKS if kind not in {type(asked) for asked
 def test_rows_tell_the_size_and_the_channels_that_their_functions_make(asked: Any, alpha: bool) -> None:
     image = from_array(np.dstack([GRAY, GRAY // 2]) if alpha else GRAY)
     info = ImageInfo(format="png", width=60, height=40, colorspace="gray", bytes=0, alpha=alpha)
-    draft = Draft.begun(Spec(), info, SEEN)
+    draft = build_steps(Spec(), info, SEEN)
     apply(draft, asked)
     work, [planned] = WORKS[type(asked)], draft.planned
     pictures = [] if work.mark is None else [from_array(PICTURES[work.mark(asked).watermark.id])]

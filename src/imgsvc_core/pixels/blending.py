@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels.channels import is_deep, split_alpha, white
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.color import TRANSPARENT
@@ -19,9 +20,9 @@ def fit_for(image: pyvips.Image, color: Color | None) -> pyvips.Image:
 
 def to_rgb(image: pyvips.Image) -> pyvips.Image:
     """Convert a gray picture to RGB. Return any other unchanged."""
-    if split_alpha(image)[0].bands == 3:
+    if image.bands >= 3:
         return image
-    return image.colourspace("rgb16" if is_deep(image) else "srgb")
+    return image.colourspace(usual_interpretation(3, image.format))
 
 
 def band_values(image: pyvips.Image, color: Color | None) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pyvips
 
+from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.spec.effects import WithoutAlpha
 
 
@@ -57,7 +58,7 @@ def in_bytes(image: pyvips.Image) -> pyvips.Image:
     """Return a picture with 8 bits for each channel."""
     if not is_deep(image):
         return image
-    return (image >> 8).cast("uchar").copy(interpretation="b-w" if image.bands < 3 else "srgb")
+    return (image >> 8).cast("uchar").copy(interpretation=usual_interpretation(image.bands, "uchar"))
 
 
 def without_idle_alpha(image: pyvips.Image) -> pyvips.Image:

@@ -11,6 +11,7 @@ from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile, space_of
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.rgb_space import RgbSpace
+from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
 from imgsvc_core.pixels.icc import is_srgb, matrix_profile
 
@@ -63,7 +64,7 @@ def _without_inks(image: pyvips.Image) -> pyvips.Image:
     inks, alpha = split_alpha(image)
     rest = white(inks) - inks
     light = rest.extract_band(0, n=3) * rest.extract_band(3) / white(inks)
-    color = light.rint().cast(inks.format).copy(interpretation="rgb16" if is_deep(inks) else "srgb")
+    color = light.rint().cast(inks.format).copy(interpretation=usual_interpretation(3, inks.format))
     return join_alpha(color, alpha)
 
 
@@ -110,7 +111,7 @@ def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Im
     matrix = matrix_profile(profile, white(color) + 1) if gray or is_deep(color) else None
     if matrix is None:
         color = _by_lcms(color, "relative", embedded=True)
-        return _without_profile(color.colourspace("grey16" if is_deep(color) else "b-w")) if gray else color
+        return _without_profile(color.colourspace(usual_interpretation(1, color.format))) if gray else color
     from imgsvc_core.pixels.linear import from_profile
 
     converted = _as_rgb(_without_profile(color), lambda rgb: from_profile(rgb, matrix), gray=gray)
@@ -148,5 +149,4 @@ def _converted(image: pyvips.Image, *, gray: bool) -> pyvips.Image:
     if image.interpretation == "cmyk":
         color, alpha = split_alpha(image)
         return join_alpha(_without_profile(_by_lcms(color, "perceptual", input_profile="cmyk")), alpha)
-    space = ("grey16" if is_deep(image) else "b-w") if gray else ("rgb16" if is_deep(image) else "srgb")
-    return image.colourspace(space)
+    return image.colourspace(usual_interpretation(1 if gray else 3, image.format))

@@ -57,6 +57,8 @@ class ScaledFrame:
     def loaded(cls, image: pyvips.Image, plan: Plan) -> ScaledFrame:
         """Return a frame as the load settings of the plan gave it."""
         info, size = plan.info, Size(*size_of(image))
+        if size == (info.width, info.height):
+            return cls(image, size, Area(0, 0, *size))
         area = area_at_hand(info, plan.load.scale, *size)
         if plan.load.scale < 1:
             right, bottom = pixels_for(area.left + area.width), pixels_for(area.top + area.height)
@@ -184,12 +186,12 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
         image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
-    return ScaledFrame.whole(pointwise.apply_blocks(image, blocks))
+    return frame.holding(pointwise.apply_blocks(image, blocks))
 
 
 def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
     """Lay a frame on a color."""
-    return ScaledFrame.whole(shapes.flatten(frame.image, step.background))
+    return frame.holding(shapes.flatten(frame.image, step.background))
 
 
 def _corrections(image: pyvips.Image) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pyvips
 
 from imgsvc_core.errors import UnsupportedOperation
+from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
 from imgsvc_core.plan.color.matrices import Matrix, scale
 from imgsvc_core.plan.color.steps import IsolateStep, VibranceStep
@@ -44,7 +45,8 @@ def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
         else:
             assert isinstance(block, LutBlock | ToneBlock)
             color = _apply_table(color, block, format)
-    return _with_interpretation(join_alpha(color, alpha), colors=color.bands)
+    space = usual_interpretation(color.bands, color.format)
+    return join_alpha(color, alpha).copy(interpretation=space)
 
 
 def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
@@ -65,7 +67,7 @@ def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) 
 
 
 def _apply_matrix(color: pyvips.Image, block: MatrixBlock, format: str) -> pyvips.Image:
-    to_output = _FORMATS[format] / white(color)
+    to_output = _FORMATS[format] / _FORMATS[color.format]
     result = _recombine(color, block.fixed, to_output)
     if block.scaled is not None and block.weight is not None:
         result += _recombine(color, block.scaled, to_output) * _weight(color, block.weight)
@@ -109,10 +111,3 @@ def _isolate_weight(
         start = red_top.ifthenelse(1, green_top.ifthenelse(3, 5))
         place = (numerator / chroma + start) * (1 / 6)
     return (place * 65535).rint().cast("ushort").maplut(isolate_table(step))
-
-
-def _with_interpretation(image: pyvips.Image, *, colors: int) -> pyvips.Image:
-    deep = image.format == "ushort"
-    if colors == 1:
-        return image.copy(interpretation="grey16" if deep else "b-w")
-    return image.copy(interpretation="rgb16" if deep else "srgb")

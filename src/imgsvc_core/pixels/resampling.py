@@ -146,7 +146,8 @@ def _resample(
     across, down = stretch(area.left, area.width, width), stretch(area.top, area.height, height)
     image = _part(image, have, Box(across.first, down.first, across.taken, down.taken))
     if across.factor > 1 or down.factor > 1:
-        image = _reduce(image, max(1.0, across.factor), max(1.0, down.factor), exact=exact)
+        taken = Size(across.taken, down.taken)
+        image = _reduce(image, taken, max(1.0, across.factor), max(1.0, down.factor), exact=exact)
         made = Size(across.made, down.made)
         kept = (width if across.factor > 1 else made.width), (height if down.factor > 1 else made.height)
         image = _part(image, made, Box(across.skipped, down.skipped, *kept))
@@ -162,8 +163,7 @@ def _part(image: pyvips.Image, have: Size, box: Box) -> pyvips.Image:
     return image.embed(-box.left, -box.top, *box.size, extend="copy")
 
 
-def _reduce(image: pyvips.Image, across: float, down: float, *, exact: bool) -> pyvips.Image:
-    have = size_of(image)
+def _reduce(image: pyvips.Image, have: Size, across: float, down: float, *, exact: bool) -> pyvips.Image:
     once = _at_once(have[0], across), _at_once(have[1], down)
     if not all(once) or max(have) > _LONGEST_SHRUNK:
         first = [1 if at_once else _FIRST_FACTOR for at_once in once]

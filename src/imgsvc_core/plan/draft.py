@@ -49,12 +49,6 @@ class Draft:
     followed: bool = True
     planned: list[PlannedStep] = attrs.field(factory=list)
 
-    @classmethod
-    def begun(cls, spec: Spec, info: ImageInfo, seen: Seen) -> Draft:
-        """Return the draft of a plan without steps."""
-        size, gray = Size(info.width, info.height), info.colorspace == "gray"
-        return cls(info, seen, size, gray, info.alpha, looked_at=spec.trim is not None)
-
     def add(self, step: Step) -> None:
         """Add a step, joined with the last one if one step can do both."""
         before, after = self.size, step.size_after(self.size)
@@ -78,19 +72,21 @@ class Draft:
         """Add a resampling to a size, unless the picture has it."""
         if size != self.size:
             pillow = isinstance(asked, Resize) and asked.pillow
-            enlarges = size.width > self.size.width or size.height > self.size.height
-            untouched = not self.looked_at and all(
-                isinstance(item.step, Turn) and item.step.exif == 1 for item in self.planned
-            )
             step = Resample(
                 size,
                 asked,
                 exact=asked.scaling == "exact",
                 pillow=pillow,
-                draft=pillow and untouched and not enlarges,
+                draft=pillow and self._may_draft(size),
                 libvips=asked.libvips if isinstance(asked, Resize) else None,
             )
             self.add(step)
+
+    def _may_draft(self, size: Size) -> bool:
+        """Return True if Pillow would decode at a smaller scale for this size."""
+        enlarges = size.width > self.size.width or size.height > self.size.height
+        turns_only = all(isinstance(item.step, Turn) and item.step.exif == 1 for item in self.planned)
+        return turns_only and not (self.looked_at or enlarges)
 
     def keep_at(self, left: int, top: int, width: int, height: int, crop: Crop) -> None:
         """Keep the part of a rectangle that lies in the picture."""

@@ -94,8 +94,8 @@ def resized(size: Size, resize: Resize) -> Placement:
     """Return the sizes that a `Resize` leads to."""
     if resize.mode == "auto":
         scaled = _at_least(_inside(size, resize.width, resize.height, upscale=resize.upscale), size, resize)
-        kept = Size(_at_most(scaled.width, resize.width), _at_most(scaled.height, resize.height))
-        return Placement(scaled, kept)
+        width, height = resize.width or scaled.width, resize.height or scaled.height
+        return Placement(scaled, Size(min(scaled.width, width), min(scaled.height, height)))
     assert resize.width is not None
     assert resize.height is not None
     box = Size(resize.width, resize.height)
@@ -215,9 +215,9 @@ def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool)
         return size
     if across <= down:
         assert width is not None
-        return Size(width, _at_most(_pixels(size.height * width / size.width), height))
+        return Size(width, _pixels(size.height * width / size.width))
     assert height is not None
-    return Size(_at_most(_pixels(size.width * height / size.height), width), height)
+    return Size(_pixels(size.width * height / size.height), height)
 
 
 def _at_least(scaled: Size, size: Size, resize: Resize) -> Size:
@@ -248,10 +248,6 @@ def _smaller(first: Size, second: Size) -> Size:
 def _pixels(length: float) -> int:
     """Return the nearest whole number of pixels, halves rounded up, and at least one."""
     return max(1, math.floor(length + 0.5))
-
-
-def _at_most(value: int, bound: int | None) -> int:
-    return value if bound is None else min(value, bound)
 
 
 def scaled_box(box: Box, across: float, down: float) -> Box:

@@ -97,8 +97,8 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool
     if info.vector:
         return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
     offered = _offered(info, factor, all_frames=all_frames, libvips=libvips)
-    suitable = [scale for scale, least in offered if least <= factor]
-    return min((scale for scale in suitable if _fewest(info) <= scale < 1), default=1.0)
+    suitable = [scale for scale, least in offered if least <= factor and _fewest(info) <= scale < 1]
+    return min(suitable, default=1.0)
 
 
 def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> bool:

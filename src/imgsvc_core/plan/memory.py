@@ -7,6 +7,7 @@ the encoder, and the image for each step that needs all of it. Everything else s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
@@ -31,7 +32,7 @@ def memory_bound(
     """Return the most bytes that the plan needs, beyond those of the program itself."""
     loaded = loaded_size(info, load.scale)
     sample, colors, alpha = _sample(info), info.colors, info.alpha
-    strip = _area(loaded) * (colors + alpha) * sample * frames
+    strip = prod(loaded) * (colors + alpha) * sample * frames
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
     rendered = 0.0  # frames that a step rereads or that are encoded
@@ -40,29 +41,28 @@ def memory_bound(
         colors, alpha = 3 if planned.traits.brings_color else colors, alpha or planned.traits.brings_alpha
         pixel = (colors + alpha) * sample
         if streams and planned.traits.rereads:
-            held, streams = held + _area(planned.before) * pixel, False
+            held, streams = held + prod(planned.before) * pixel, False
         if frames > 1 and (planned.traits.rereads or planned is steps[-1]):
-            rendered = max(rendered, _area(planned.after) * pixel * frames)
+            rendered = max(rendered, prod(planned.after) * pixel * frames)
         if planned.traits.settles:
-            settled, settles = max(settled, settles * _area(planned.before) * pixel), True
-        held += planned.traits.copies_before * min(_area(planned.before), _area(loaded)) * pixel
+            settled, settles = max(settled, settles * prod(planned.before) * pixel), True
+        held += planned.traits.copies_before * min(prod(planned.before), prod(loaded)) * pixel
         if planned.traits.copies:
-            held += planned.traits.copies * _area(planned.after) * pixel + _BUFFERS
+            held += planned.traits.copies * prod(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
-    held += settled + max(
-        rendered, 2 * rendered - strip
-    )  # beside the decoded strip, or again for the encoder
-    lines = min(_LINES * max(loaded.width, size.width), 2 * (_area(loaded) + _area(size))) * pixel
+    # beside the decoded strip, or again for the encoder
+    held += settled + max(rendered, 2 * rendered - strip)
+    lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
     encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
-    return int(_BASE + _decoder(info, load) + held + lines + encoder * _area(size))
+    return int(_BASE + _decoder(info, load) + held + lines + encoder * prod(size))
 
 
 def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
     """Return the most bytes that an image takes while it is decoded into memory."""
     frames = info.frames if load.all_frames else 1
     pixel = (info.colors + info.alpha) * _sample(info)
-    return int(_decoder(info, load) + _area(loaded_size(info, load.scale)) * pixel * frames)
+    return int(_decoder(info, load) + prod(loaded_size(info, load.scale)) * pixel * frames)
 
 
 def border_search(info: ImageInfo, *, all_frames: bool = True) -> LoadSettings:
@@ -73,10 +73,6 @@ def border_search(info: ImageInfo, *, all_frames: bool = True) -> LoadSettings:
 def border_search_bound(info: ImageInfo) -> int:
     """Return the most bytes that the search for a border takes, before the plan runs."""
     return _BASE + decoded_bound(info, border_search(info))
-
-
-def _area(size: Size) -> float:
-    return float(size.width) * size.height
 
 
 def _sample(info: ImageInfo) -> int:
@@ -90,7 +86,7 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     if row is None:
         return 0
     scales = row.load_scaling in (LoadScaling.CONTINUOUS, LoadScaling.LEVELS)
-    pixels = _area(loaded_size(info, load.scale) if scales else Size(info.width, info.height))
+    pixels = prod(loaded_size(info, load.scale) if scales else Size(info.width, info.height))
     memory = row.reader.memory
     several = load.all_frames and not memory.one_by_one
     pixels = max(pixels, info.decoded_pixels or 0) * (info.frames if several else 1)

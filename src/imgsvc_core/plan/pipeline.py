@@ -172,7 +172,8 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
 
     Faces are followed up to the first smart crop, whose place depends on pixels.
     """
-    draft = Draft.begun(spec, info, seen)
+    size, gray = Size(info.width, info.height), info.colorspace == "gray"
+    draft = Draft(info, seen, size, gray, info.alpha, looked_at=spec.trim is not None)
     for stage in PIPELINE:
         if stage.size is not None and (asked := stage.when(spec)):
             draft.phase = stage.name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
@@ -15,6 +15,8 @@ from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
 from imgsvc_core.plan.tracking import tracked
+
+K = TypeVar("K")
 
 
 @attrs.frozen(kw_only=True)
@@ -110,6 +112,26 @@ class Plan:
             + (f" ({line['why']})" if line["why"] else "")
             for line, size in zip(lines, sizes, strict=True)
         )
+
+
+def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, Plan]]]:
+    """Return settings to decode the source, each with the plans that use it.
+
+    Plans share a decoding at the largest scale that any of them needs. An enlarged drawing suits only one
+    plan.
+    """
+    groups: dict[tuple[bool, float, bool], dict[K, Plan]] = {}
+    for key, plan in plans.items():
+        load = plan.load
+        groups.setdefault((load.all_frames, max(1.0, load.scale), load.array), {})[key] = plan
+    for group in groups.values():
+        settings = next(iter(group.values())).load
+        if len(group) > 1:
+            scale = max(plan.load.scale for plan in group.values())
+            metadata = any(plan.load.metadata for plan in group.values())
+            settings = attrs.evolve(settings, scale=scale, sequential=True, metadata=metadata)
+            group = {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}
+        yield settings, group
 
 
 def _line(phase: str, text: str, why: str, size: Size) -> dict[str, Any]:

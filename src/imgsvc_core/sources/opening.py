@@ -90,7 +90,7 @@ def open_source(
     image = as_image(source, limits)
     if image is not None:
         info = describe(image, name=name)
-        check_source(info, attrs.evolve(limits, source_bytes=None))
+        check_source(info, limits)
         return Opened(info, image=image)
     encoded = open_bytes(source, limits, name=name)
     file = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)

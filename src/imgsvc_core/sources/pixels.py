@@ -220,9 +220,9 @@ def _with_meaning(image: pyvips.Image) -> pyvips.Image:
         return image
     if image.bands > 4:
         raise SourceUnreachable(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
-    deep = image.format == "ushort"
-    space = ("grey16" if deep else "b-w") if image.bands < 3 else ("rgb16" if deep else "srgb")
-    return image.copy(interpretation=space)
+    from imgsvc_core.formats.vips import usual_interpretation
+
+    return image.copy(interpretation=usual_interpretation(image.bands, image.format))
 
 
 def _check_size(width: int, height: int, frames: int, limits: Limits) -> None:

@@ -155,7 +155,7 @@ class Spec(Parameters):
             return self
         return Spec(**parts, filter=filters)
 
-    @property
+    @functools.cached_property
     def pictures(self) -> tuple[str, ...]:
         """Return the ids of the watermark pictures that the request needs."""
         named = (self.watermark.id,) if self.watermark else ()
