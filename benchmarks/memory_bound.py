@@ -101,7 +101,6 @@ VARIANTS: dict[str, Any] = {
     }
 }
 LAYERED_SIDE = 2500  # malloc keeps what it frees of up to 32 MB, such as layers of this size
-TILE = 6000
 _CIRCLE = '<circle cx="1500" cy="1200" r="900" {}/>'
 _SQUARE = f'<rect width="{LAYERED_SIDE}" height="{LAYERED_SIDE}" {{}}/>'
 _GROUPS = 20
@@ -128,12 +127,6 @@ DRAWINGS = {
         + "".join(f'<feFlood result="{number}"/>' for number in range(_GROUPS))
         + "</filter>"
         + _SQUARE.format('filter="url(#f)"'),
-    ),
-    "pattern.svg": (
-        1000,
-        f'<pattern id="p" width="{TILE}" height="{TILE}" patternUnits="userSpaceOnUse">'
-        f'<rect width="{TILE}" height="{TILE}"/></pattern>'
-        + _CIRCLE.format('fill="url(#p)" stroke="url(#p)"'),
     ),
     "elements.svg": (SIDE, "<rect/>" * 20_000),
     "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),

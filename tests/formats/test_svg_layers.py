@@ -1,4 +1,4 @@
-"""What librsvg draws apart counts before anything is drawn: nested groups, patterns, inlined pictures."""
+"""What librsvg draws apart counts before anything is drawn: nested groups and inlined pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chained(first: str, element: str) -> str:
     [
         nested('<g opacity=".9">'),
         nested('<g style="isolation: isolate">'),
-        nested('<g style="color:red; OPACIT\\59 : /**/ .5">'),
+        nested('<g style="color:red; OPACITY : /**/ .5">'),
         nested('<g style="mix-blend-mode:multiply">'),
         '<mask id="m"><rect width="9" height="9"/></mask>' + nested('<g mask="url(#m)">'),
         '<clipPath id="c" clipPathUnits="objectBoundingBox"/>' + nested('<g clip-path="url(#c)">'),
@@ -50,10 +50,9 @@ def chained(first: str, element: str) -> str:
             '<mask id="e0"/>', '<mask id="{id}"><rect width="9" height="9" mask="url(#{before})"/></mask>'
         ) + '<rect mask="url(#e99)"/>',
         '<g id="a"><use href="#a"/></g>',
-        '<style>@import url("data:text/css,g{opacity:.5}")</style>',
     ],
-    ids=["opacity", "isolation", "escape", "blend", "mask", "clip", "filter", "same id", "class", "all",
-         "results", "use", "masks", "cycle", "import"],
+    ids=["opacity", "isolation", "comment", "blend", "mask", "clip", "filter", "same id", "class", "all",
+         "results", "use", "masks", "cycle"],
 )  # fmt: skip
 def test_deeply_nested_layers_are_refused_by_their_memory(content: str) -> None:
     with pytest.raises(imgsvc.MemoryLimitExceeded):
@@ -89,44 +88,6 @@ def test_layers_of_inlined_drawings_count() -> None:
         imgsvc.inspect(drawing(f'<image href="data:image/svg+xml;base64,{inner}" width="9" height="9"/>', 20))
 
 
-IN_USER_UNITS = 'patternUnits="userSpaceOnUse"'
-FILLED = '<rect width="100" height="100" fill="url(#p)"/>'
-
-
-def pattern(attributes: str, content: str = '<rect width="90" height="90"/>', id: str = "p") -> str:
-    return f'<pattern id="{id}" {attributes}>{content}</pattern>'
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pattern(f'width="900" height="900" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="9in" height="250mm" {IN_USER_UNITS}') + FILLED,
-        pattern(f'width="900" height="900" {IN_USER_UNITS}', id="q") + pattern('href="#q"', "") + FILLED,
-        pattern(f'width="900" height="900" {IN_USER_UNITS}')
-        + '<style>rect { fill: url(#p) }</style><rect width="100" height="100"/>',
-    ],
-    ids=["user units", "lengths", "inherited", "sheet"],
-)
-def test_the_tiles_of_patterns_count(content: str) -> None:
-    """Each tile has some 900 x 900 pixels, 81 times as many as the drawing, and there may be two."""
-    layers = imgsvc.inspect(drawing(content, 100)).layers
-    assert layers is not None
-    assert layers >= 2 * 81
-
-
-def test_a_large_tile_is_refused() -> None:
-    content = pattern(f'width="20000" height="20000" {IN_USER_UNITS}') + FILLED
-    with pytest.raises(imgsvc.MemoryLimitExceeded):
-        imgsvc.process(drawing(content, 1000), {"output": {"format": "png"}})
-
-
-def test_a_resolution_of_filters_is_not_followed() -> None:
-    content = '<filter id="f"><feConvolveMatrix kernelUnitLength=".01"/></filter><rect filter="url(#f)"/>'
-    with pytest.raises(imgsvc.MemoryLimitExceeded):
-        imgsvc.process(drawing(content, 2000), {"output": {"format": "png"}})
-
-
 def test_elements_and_texts_count() -> None:
     def needed(content: str) -> int:
         return imgsvc.inspect(drawing(content, 9)).contents or 0
@@ -140,40 +101,10 @@ def test_elements_and_texts_count() -> None:
         imgsvc.process(drawing("<g/>" * 5000, 9), {"output": {"format": "png"}}, limits=least)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        '<g stroke-dasharray="{}">',
-        '<g font-family="{}">',
-        '<g xml:lang="{}">',
-        '<g style="fill:red; stroke-dasharray: {}">',
-        "<g><style>/* { */ * { font-family : '{}' }</style>",
-        "<g><style><![CDATA[* { f\\6fnt-family: {}; }]]></style>",
-        '<g><style>@import url("data:text/css,*{font-family:{}}");</style>',
-    ],
-)
-def test_long_values_count_in_each_element_that_inherits_them(content: str) -> None:
-    value = "1 " * 10_000 if "dash" in content else ";" * 20_000 if "'" in content else "a" * 20_000
-
-    def needed(elements: int) -> int:
-        return (
-            imgsvc.inspect(drawing(content.replace("{}", value) + "<g/>" * elements + "</g>", 9)).contents
-            or 0
-        )
-
-    assert needed(1000) - needed(0) > 1000 * len(value)
-
-
-def test_long_values_that_few_elements_inherit_cost_little() -> None:
+def test_fonts_and_long_values_cost_little() -> None:
     font = f"<style>@font-face {{ font-family: a; src: url(data:font/woff;base64,{'A' * 90_000}) }}</style>"
     own = f'<path id="{"a" * 9000}" d="M0 0{"h1v1" * 2000}"/>'
     assert (imgsvc.inspect(drawing((font + own) + "<g/>" * 1000, 9)).contents or 0) < 25_000_000
-
-
-def test_values_beyond_any_memory_are_refused_before_they_are_copied() -> None:
-    content = f'<g stroke-dasharray="{"1 " * 100_000}">' + "<g/>" * 2000 + "</g>"
-    with pytest.raises(imgsvc.ImageTooLarge, match="long values that many elements inherit"):
-        imgsvc.inspect(drawing(content, 9), limits=imgsvc.Limits.none())
 
 
 @pytest.mark.parametrize("front", [imgsvc.inspect, imgsvc.process])
@@ -182,7 +113,7 @@ def test_memory_for_elements_is_checked_before_librsvg_reads_them(
 ) -> None:
     """librsvg ends the process if it gets less memory than it needs."""
     monkeypatch.setattr("pyvips.Image.svgload_buffer", None, raising=False)
-    content = f'<g stroke-dasharray="{"1 " * 10_000}">' + "<g/>" * 2000 + "</g>"
+    content = f"<text>{'a' * 100_000}</text>"
     with pytest.raises(imgsvc.MemoryLimitExceeded, match=r"elements of the SVG .* at most 500,000,000"):
         front(drawing(content, 9), limits=imgsvc.Limits(memory_bytes=500_000_000))
 
@@ -196,9 +127,13 @@ def test_inlined_pictures_count_before_librsvg_reads_them(monkeypatch: pytest.Mo
         imgsvc.inspect(drawing(content, 9), limits=imgsvc.Limits(memory_bytes=50_000_000))
 
 
+IN_USER_UNITS = 'width="99" height="99" patternUnits="userSpaceOnUse" patternTransform="scale(300)"'
 BOMBS = {
     "dashes": f'<path stroke="red" stroke-dasharray=".01" d="M0 0{"h900v.01h-900v.01" * 1000}"/>',
-    "pattern": pattern(f'width="99" height="99" patternTransform="scale(300)" {IN_USER_UNITS}') + FILLED,
+    "pattern": f'<pattern id="p" {IN_USER_UNITS}><rect width="90" height="90"/></pattern>'
+    '<rect width="100" height="100" fill="url(#p)"/>',
+    "inherited": f'<g stroke-dasharray="{"1 " * 100_000}">' + "<g/>" * 5000 + "</g>",
+    "import": f'<style>@import url("data:text/css,g{{opacity:.5}}")</style>{nested("<g>") * 3}',
 }
 
 
@@ -206,7 +141,7 @@ BOMBS = {
 def test_what_the_bound_does_not_count_is_an_error_of_the_picture_in_a_worker(kind: str) -> None:
     with WorkerPool(1, memory_bytes=1 << 30) as pool:
         work = pool.submit(
-            imgsvc.process, drawing(BOMBS[kind], 1000), {"output": {"format": "png"}}, seconds=60
+            imgsvc.process, drawing(BOMBS[kind], 2500), {"output": {"format": "png"}}, seconds=60
         )
         with pytest.raises(imgsvc.MemoryLimitExceeded):
             work.result()

@@ -130,14 +130,12 @@ def inlined(side: int) -> str:
     return f'<image href="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"/>'
 
 
-PATTERN = '<pattern id="p" width="6000" height="6000" patternUnits="userSpaceOnUse">{}</pattern>'
 DRAWINGS = {
     "isolation": '<g style="isolation:isolate">' * 30 + "{}" + "</g>" * 30,
     "opacity": ('<g opacity=".9">' + "{}") * 20 + "</g>" * 20,
     "results": '<filter id="f" x="0" y="0" width="1" height="1">'
     + "".join(f'<feFlood result="r{number}"/>' for number in range(60))
     + '</filter><g filter="url(#f)">{}</g>',
-    "pattern": PATTERN + '<rect width="99" height="99" fill="url(#p)" stroke="url(#p)" fill-opacity=".5"/>',
     "inlined": inlined(5000),
     "elements": "<rect/>" * 60_000,
     "dashes": f'<path stroke="red" stroke-dasharray="1" d="M0 0{"h2000v9h-2000v9" * 110}"/>',

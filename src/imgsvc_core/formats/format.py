@@ -205,6 +205,16 @@ class Format(abc.ABC):
         """Return the places of the EXIF blocks that libvips would parse."""
         return ()
 
+    def expected_size(self, settings: LoadSettings) -> tuple[float, float]:
+        """Return the size of a loaded frame: that of a smaller copy in the file, or as the decoder scales."""
+        info, stored = self.info, (self.info.width, self.info.height)
+        if info.levels:
+            wanted = info.width * settings.scale
+            return min((stored, *info.levels), key=lambda size: abs(size[0] - wanted))
+        if info.animated or self.load_scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
+            return stored
+        return info.width * settings.scale, info.height * settings.scale
+
     @abc.abstractmethod
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""

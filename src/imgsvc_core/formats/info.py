@@ -37,9 +37,7 @@ class ImageInfo:
     )
     layers: int | None = attrs.field(
         default=None,
-        metadata={
-            "doc": "Images of its size that layers, masks, filters and patterns of a drawing need at most."
-        },
+        metadata={"doc": "Images of its size that layers, masks and filters of a drawing need at most."},
     )
     contents: int | None = attrs.field(
         default=None,

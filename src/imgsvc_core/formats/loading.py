@@ -9,7 +9,7 @@ from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bounded_exif import without_endless_exif
-from imgsvc_core.formats.format import Format, LoadScaling
+from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS
@@ -48,7 +48,7 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
         if blocks := picture.exif_blocks():
             picture.source = without_endless_exif(picture.source, blocks)
         image = picture.load(settings)
-        width, height = expected_size(info, settings)
+        width, height = picture.expected_size(settings)
         frames = info.frames if settings.all_frames else 1
         check_size(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
     return image
@@ -57,18 +57,6 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
 def check_stored(width: int, height: int, info: ImageInfo) -> None:
     """Raise `CorruptImage` if a package that parses the file itself finds another size, before it decodes."""
     check_size((width, height), (info.width, info.height), info, tolerance=0)
-
-
-def expected_size(info: ImageInfo, settings: LoadSettings) -> tuple[float, float]:
-    """Return width and height of a loaded frame: of a smaller copy in the file, or as the decoder scales."""
-    stored = info.width, info.height
-    if info.levels:
-        wanted = info.width * settings.scale
-        return min((stored, *info.levels), key=lambda size: abs(size[0] - wanted))
-    scaling = FORMATS[info.format].load_scaling
-    if info.animated or scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
-        return stored
-    return info.width * settings.scale, info.height * settings.scale
 
 
 def check_size(

@@ -42,7 +42,15 @@ class Svg(Format):
         return cls(reader.source, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return RGB with alpha."""
-        from imgsvc_core.formats.svg.reading import read
+        """Return RGB with alpha.
 
-        return read(self.info, self.header, settings)
+        One thread draws it: librsvg uses no more, and each would keep the memory of its layers for itself.
+        """
+        from imgsvc_core.formats.svg.header import render
+        from imgsvc_core.formats.vips import set_int
+
+        width, height = (max(1, round(side)) for side in self.expected_size(settings))
+        access = "sequential" if settings.sequential else "random"
+        image = render(self.header, width, height, access=access).copy(interpretation="srgb")
+        set_int(image, "concurrency", 1)
+        return image

@@ -16,8 +16,6 @@ from imgsvc_core.formats.svg.size import at_size, natural_size
 if TYPE_CHECKING:
     import pyvips
 
-_MOST_CONTENTS = 2**32
-"""Bytes that librsvg may need to read an SVG, before anything is drawn."""
 _MOST_SIDE = 100_000_000
 """Pixels of a side that libvips can count."""
 
@@ -36,7 +34,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
     markup = read_markup(reader)
     sides = natural_size(markup)
     width, height = (math.floor(min(side, _MOST_SIDE) + 0.5) for side in sides)
-    found = bound(markup, max(1, width), max(1, height))
+    found = bound(markup)
     if max(sides) > _MOST_SIDE:
         raise reader.too_large(
             f"it is more than {_MOST_SIDE:,} pixels wide or high; "
@@ -47,16 +45,11 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
             "it has no size, or one of less than half a pixel; give it a larger width and height or viewBox"
         )
     inlined = inlined_bytes(found.links, reader.most_inlined)
-    contents = found.contents
-    if contents + inlined > reader.most_memory:
+    if found.contents + inlined > reader.most_memory:
         raise MemoryLimitExceeded(
-            f"The elements of the SVG image could need {contents:,} bytes of memory, and the pictures "
-            f"in it {inlined:,}; at most {reader.most_memory:,} are allowed: remove elements or long values "
-            "that many of them inherit, or inline smaller pictures."
-        )
-    if contents > _MOST_CONTENTS:
-        raise reader.too_large(
-            f"its elements could need {contents:,} bytes; remove long values that many elements inherit"
+            f"The elements of the SVG image could need {found.contents:,} bytes of memory, and the pictures "
+            f"in it {inlined:,}; at most {reader.most_memory:,} are allowed: remove elements, shorten texts, "
+            "or inline smaller pictures."
         )
     try:
         with readable_messages():
@@ -72,7 +65,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
         bytes=reader.size,
         alpha=True,
         layers=found.layers,
-        contents=contents + inlined,
+        contents=found.contents + inlined,
     )
     return info, markup
 

@@ -38,8 +38,7 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
     if depth > _MOST_NESTED:
         raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
     pixels = decoding = 0
-    for data in filter(None, map(_decoded, links)):
-        source = ByteSource(data)
+    for source in map(ByteSource, filter(None, map(_decoded, links))):
         format = sniff(source)
         if format is None:
             continue
@@ -47,7 +46,7 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
         if format.name == "svg":
             markup = read_markup(reader)
             width, height = (max(1, round(side)) for side in natural_size(markup))
-            drawing = bound(markup, width, height)
+            drawing = bound(markup)
             inner, needed = _count(drawing.links, most, depth=depth + 1)
             pixels += width * height * (1 + drawing.layers) + inner
             needed = max(needed, drawing.contents)
@@ -70,11 +69,8 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
 def _decoded(uri: str) -> bytes:
     """Return the content of a ``data:`` URI; nothing if it is damaged."""
     kind, _, text = uri.partition(",")
-    data = unquote_to_bytes(text.partition("#")[0].strip())
-    if not kind.rstrip().lower().endswith("base64"):
-        return data
-    data = b"".join(data.split())
+    data = unquote_to_bytes(text.partition("#")[0])
     try:
-        return base64.b64decode(data + b"=" * (-len(data) % 4))
+        return base64.b64decode(data + b"==") if kind.rstrip().lower().endswith("base64") else data.strip()
     except binascii.Error:
         return b""

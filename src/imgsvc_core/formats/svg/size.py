@@ -53,7 +53,7 @@ def at_size(markup: bytes, width: int, height: int) -> bytes:
     tag = _TAG.match(markup, start) if root else None
     if tag is None:
         return markup
-    before, box = _size(root), view_box(root.get("viewBox", ""))
+    before, box = _size(root), _view_box(root.get("viewBox", ""))
     if all(box):
         shown = root["viewBox"]
         fit = _fit(root.get("preserveAspectRatio", ""), _scales(before, box), _scales((width, height), box))
@@ -101,7 +101,7 @@ def _root(markup: bytes) -> tuple[dict[str, str], int]:
 def _size(root: Mapping[str, str]) -> tuple[float, float]:
     em = _font_size(root)
     width, height = _stated(root, "width", em), _stated(root, "height", em)
-    across, down = view_box(root.get("viewBox", ""))
+    across, down = _view_box(root.get("viewBox", ""))
     if across and down:
         if width is None and height is None:
             return across, down
@@ -116,7 +116,7 @@ def _font_size(root: Mapping[str, str]) -> float:
     match = _LENGTH.fullmatch(stated)
     if match is None or not match[1]:
         return _FONT_SIZE
-    pixels = float(match[1]) / 100 * _FONT_SIZE if match[2] == "%" else length_in_pixels(stated, _FONT_SIZE)
+    pixels = float(match[1]) / 100 * _FONT_SIZE if match[2] == "%" else _pixels(stated, _FONT_SIZE)
     return pixels if 0 < pixels < math.inf else _FONT_SIZE
 
 
@@ -125,7 +125,7 @@ def _stated(root: Mapping[str, str], name: str, em: float) -> float | None:
     match = _LENGTH.fullmatch(root.get(name, "auto"))
     if match is None or not match[1] or match[2] == "%":
         return None
-    pixels = length_in_pixels(match[0], em)
+    pixels = _pixels(match[0], em)
     return max(0.0, pixels) if math.isfinite(pixels) else None
 
 
@@ -147,7 +147,7 @@ def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -
     return f"{alignment} {'meet' if meets else 'slice'}"
 
 
-def length_in_pixels(length: str, em: float) -> float:
+def _pixels(length: str, em: float) -> float:
     """Return a length in pixels: 0 if it depends on what is drawn, infinite if it is not understood."""
     match = _LENGTH.fullmatch(length)
     if match is None:
@@ -156,8 +156,8 @@ def length_in_pixels(length: str, em: float) -> float:
     return number * (_EMS[unit] * em if unit in _EMS else _PIXELS.get(unit, math.inf))
 
 
-def view_box(view_box: str) -> tuple[float, float]:
+def _view_box(stated: str) -> tuple[float, float]:
     """Return the width and height of a ``viewBox``; 0 and 0 if it is wrong."""
-    match = _VIEW_BOX.fullmatch(view_box)
+    match = _VIEW_BOX.fullmatch(stated)
     sides = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
     return sides if min(sides) > 0 else (0.0, 0.0)

@@ -45,7 +45,7 @@ class Tiff(Format):
         """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
         from imgsvc_core.formats.tiff.reading import read
 
-        return read(self.source, self.info, self.header, settings)
+        return read(self, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -209,7 +209,8 @@ def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ..
     """Return the sizes of a pyramid, in following pages or in sub-directories. Empty if damaged."""
     try:
         inner = (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
-        return _pyramid(page, full, _following(page)) or _pyramid(page, full, inner)
+        copies = inner if Tag.SUB_DIRECTORIES in page.entries else _following(page)
+        return _pyramid(page, full, copies)
     except CorruptImage:
         return ()
 

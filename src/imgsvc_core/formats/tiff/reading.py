@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import PROFILE, has
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage, MissingDependency
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import Directory, swapped
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.loading import expected_size
 from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, XMP
 from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.tiff import without_tags
+from imgsvc_core.formats.tiff import Tiff
 from imgsvc_core.formats.tiff.header import (
     JPEG,
     PREMULTIPLIED,
@@ -33,7 +33,7 @@ from imgsvc_core.formats.tiff.header import (
     needs_tifffile,
     white_is_lowest,
 )
-from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
+from imgsvc_core.formats.tiff.unsound_tags import unsound_tags, without_tags
 from imgsvc_core.formats.vips import (
     attach,
     from_array,
@@ -45,25 +45,33 @@ from imgsvc_core.formats.vips import (
     usual_interpretation,
 )
 
+Size = tuple[float, float]
+
 _COLORS = {"gray": 1, "cmyk": 4}
 _MOST_BYTES_OF_A_STRIP = 50 * 2**20  # that libvips reads unless told otherwise
 _WITHOUT_IMAGECODECS = (1, 8, 32773, 32946, 34925)  # compressions that tifffile itself decodes
 _BLOBS = {PROFILE: Tag.PROFILE, XMP: Tag.XMP}
+# What makes samples of other types unsigned: bits to shift to the right, a number to add, and the format.
+_UNSIGNED = {
+    "uint": (16, 0, "ushort"), "char": (0, 128, "uchar"), "short": (0, 32768, "ushort"),
+    "int": (16, 32768, "ushort"),
+}  # fmt: skip
 # Of JFIF, as TIFF 6.0 has it unless a file states others.
 _YCBCR_TO_RGB = [[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]]
 
 
-def read(source: ByteSource, info: ImageInfo, page: Directory, settings: LoadSettings) -> pyvips.Image:
-    """Return a page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
+def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
+    """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
+    source, info, page = picture.source, picture.info, picture.header
     _check_complete(source, page)
     unsound, alone = unsound_tags(page), not needs_following_pages(page, info.levels)
     if unsound or (alone and page.next):
-        source = without_tags.without(source, page, unsound, last=alone)
+        source = without_tags(source, page, unsound, last=alone)
     if needs_tifffile(page):
         image = _read_by_tifffile(source, page, info)
-        image = _reduced(image, *expected_size(info, settings)) if settings.scale < 1 else image
     else:
-        image = _colors_and_alpha(still(_open_level(source, info, settings)), page, info)
+        place = _place(page, info.levels, picture.expected_size(settings))
+        image = _colors_and_alpha(still(_open(source, settings, **place)), page, info)
         image = _lab(image, page) if is_icc_lab(page) else image
         image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
@@ -93,20 +101,12 @@ def _open(source: ByteSource, settings: LoadSettings, **place: int) -> pyvips.Im
     return open_lazily("tiff", source, settings, fail_on="error", **place, **unlimited)
 
 
-def _open_level(source: ByteSource, info: ImageInfo, settings: LoadSettings) -> pyvips.Image:
-    """Open the image, or the page or sub-image that is its smaller copy, which is made if it is not found."""
-    image = _open(source, settings)
-    wanted = info.width * settings.scale
-    if settings.scale >= 1 or abs(image.width - wanted) <= 1:
-        return image
-    pages = image.get("n-pages") if has(image, "n-pages") else 1
-    subifds = image.get("n-subifds") if has(image, "n-subifds") else 0
-    copies = [{"subifd": index} for index in range(subifds)] or [{"page": page} for page in range(1, pages)]
-    for place in copies[: len(info.levels) or len(copies)]:
-        level = _open(source, settings, **place)
-        if abs(level.width - wanted) <= 1:
-            return level
-    return _reduced(image, *expected_size(info, settings))
+def _place(page: Directory, levels: Sequence[Size], wanted: Size) -> Mapping[str, int]:
+    """Return where libvips finds the image, or its smaller copy of a size."""
+    if wanted not in levels:
+        return {}
+    number = levels.index(wanted)
+    return {"subifd": number} if Tag.SUB_DIRECTORIES in page.entries else {"page": number + 1}
 
 
 def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> pyvips.Image:
@@ -226,19 +226,12 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
         image = (image.abs() < math.inf).ifthenelse(image, 1)
     if white_is_lowest(page) and image.format not in ("uchar", "ushort", "uint"):
         image = _inverted(image)  # libvips does so for unsigned samples alone
-    match image.format:
-        case "uchar" | "ushort":
-            return image
-        case "uint":
-            mapped = (image >> 16).cast("ushort")
-        case "char":
-            mapped = (image + 128).cast("uchar")
-        case "short":
-            mapped = (image + 32768).cast("ushort")
-        case "int":
-            mapped = ((image >> 16) + 32768).cast("ushort")
-        case _:
-            return from_real_numbers(image)
+    if image.format in ("uchar", "ushort"):
+        return image
+    if image.format in ("float", "double"):
+        return from_real_numbers(image)
+    shift, offset, format = _UNSIGNED[image.format]
+    mapped = ((image >> shift) + offset).cast(format)
     usual = usual_interpretation(mapped.bands, mapped.format)
     return mapped.copy(interpretation="cmyk" if image.interpretation == "cmyk" else usual)
 
@@ -246,11 +239,3 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
 def _inverted(image: pyvips.Image) -> pyvips.Image:
     gray = 1 - image[0] if image.format == "float" else image[0] ^ -1
     return gray if image.bands == 1 else gray.bandjoin(image[1])
-
-
-def _reduced(image: pyvips.Image, width: float, height: float) -> pyvips.Image:
-    across, down = width / image.width, height / image.height
-    if not image.hasalpha():
-        return image.resize(across, vscale=down)
-    reduced = image.premultiply().resize(across, vscale=down).unpremultiply()
-    return reduced.rint().cast(image.format).copy(interpretation=image.interpretation)

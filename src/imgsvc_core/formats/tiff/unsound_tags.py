@@ -1,9 +1,12 @@
-"""Tags of TIFF that no pixel needs, but for which libtiff refuses a file (TIFF 6.0, section 8)."""
+"""Tags and pages that no pixel needs, but for which libtiff refuses a file (TIFF 6.0, section 8)."""
 
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Container
 
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import ORIENTATION, Directory
 
 _OF_PIXELS = frozenset(
@@ -33,3 +36,22 @@ def _is_sound(page: Directory, tag: int) -> bool:
     if tag == ORIENTATION:
         return page.first(tag, 0) in _ORIENTATIONS
     return tag != _RESOLUTION_UNIT or page.first(tag, 0) in _UNITS
+
+
+def without_tags(source: ByteSource, page: Directory, tags: Container[int], *, last: bool) -> ByteSource:
+    """Return a copy of the file whose first page lacks some tags, and with ``last`` has no page after it."""
+    layout = page.layout
+    data = source.editable()
+    (start,) = struct.unpack_from(layout.word, data, layout.word_size)
+    (count,) = struct.unpack_from(layout.count, data, start)
+    first = start + struct.calcsize(layout.count)
+    size = struct.calcsize(layout.entry) + layout.word_size
+    end = first + count * size
+    if end + layout.word_size > source.size:
+        return source
+    entries = (data[at : at + size] for at in range(first, end, size))
+    kept = [entry for entry in entries if struct.unpack_from(f"{layout.order}H", entry)[0] not in tags]
+    following = bytes(layout.word_size) if last else data[end : end + layout.word_size]
+    written = b"".join((struct.pack(layout.count, len(kept)), *kept, following))
+    data[start : start + len(written)] = written
+    return ByteSource(data, name=source.name)
