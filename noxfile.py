@@ -88,8 +88,8 @@ def links(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def web(session: nox.Session) -> None:
-    """The page of the playground: types, style, and the built files from the sources in web/. Needs npm."""
-    for command in (["ci"], ["run", "check"], ["run", "build"]):
+    """The pages of web/: types, style, unit tests, and the built files. Needs npm."""
+    for command in (["ci"], ["run", "check"], ["test"], ["run", "build"]):
         session.run("npm", "--prefix", "web", *command, external=True)
     session.run("git", "diff", "--exit-code", "--stat", "src/imgsvc_http/playground", external=True)
 

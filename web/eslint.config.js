@@ -4,10 +4,10 @@ import { defineConfig } from "eslint/config";
 import typescript from "typescript-eslint";
 
 export default defineConfig(
-  { ignores: ["node_modules"] },
+  { ignores: ["node_modules", "openapi.ts"] },
   js.configs.recommended,
   {
-    files: ["src/**"],
+    files: ["src/**", "test/**"],
     extends: [typescript.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     plugins: { "react-hooks": hooks },

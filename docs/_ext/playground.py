@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from PIL import Image
 
+from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.endpoints.playground import declared
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ WEBHOOKS = ("https://127.0.0.1/webhook", "https://shop.example.org/webhook")
 
 def looks() -> str:
     """Return a digest of what decides how the pages look. Each picture keeps it in its comment."""
-    digest = hashlib.sha256(json.dumps(declared()).encode())
+    digest = hashlib.sha256(json.dumps(unstructured(declared())).encode())
     for file in sorted(SOURCES.rglob("*")):
         if file.suffix in (".ts", ".tsx", ".css"):
             digest.update(file.read_bytes())

@@ -7,7 +7,7 @@ The dashboard needs nothing but the interface.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
 from itertools import groupby
@@ -21,6 +21,7 @@ from imgsvc_core import FORMATS, ImageInfo, Spec, SpecError, __version__, parse
 from imgsvc_core.spec import FILTERS
 from imgsvc_core.spec.declaring import Operation, Param, doc
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
+from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.call import HEADER_NAMES, PRINCIPAL
@@ -74,12 +75,12 @@ async def example(request: web.Request) -> web.StreamResponse:
 
 async def declarations(request: web.Request) -> Declarations:
     """Describe the parameters of requests for the controls of the page."""
-    return Declarations(metadata_header=request[HEADER_NAMES].metadata, **declared())
+    return declared(request[HEADER_NAMES].metadata)
 
 
 async def presets(request: web.Request) -> Presets:
     """Return the presets that requests of the account may name."""
-    return Presets(await services_of(request).presets.of(request[PRINCIPAL].account_id))
+    return Presets(dict(await services_of(request).presets.of(request[PRINCIPAL].account_id)))
 
 
 async def urls(request: web.Request) -> Urls:
@@ -91,12 +92,12 @@ async def urls(request: web.Request) -> Urls:
     source, spec = asked["source"], parse(asked.get("request", {}))
     info = _facts_of(asked.get("facts"))
     signer = await _signer(request)
-    url = signer.url(source, spec)
+    url, signed = signer.url(source, spec), signer.key_id is not None
     try:
         picture = signer.picture(source, spec, alt="", formats=_picture_formats(spec, info), info=info)
     except SpecError as error:  # the URL is right, but its border leaves no room in a narrower picture
-        picture = error.message
-    return Urls(url, picture, signed=signer.key_id is not None)
+        return Urls(url=url, no_picture=error.message, signed=signed)
+    return Urls(url=url, picture=picture, signed=signed)
 
 
 def _facts_of(told: object) -> ImageInfo | None:
@@ -117,30 +118,98 @@ def _picture_formats(spec: Spec, info: ImageInfo | None) -> Sequence[str]:
     return ANIMATED_FORMATS if info and info.animated else PREFERRED_FORMATS
 
 
+Value = str | int | float | bool
+
+
+def _names(items: Iterable[object]) -> dict[str, Any]:
+    return {"enum": sorted({type(item).__name__ for item in items})}
+
+
+@attrs.frozen(kw_only=True)
+class Control:
+    """A parameter of requests, for the control that sets it."""
+
+    name: str
+    option: str = documented("Its name among those of all operations.")
+    doc: str
+    unit: str | None
+    required: bool
+    default: Value | None
+    neutral: Value | None = documented("The value that changes nothing.")
+    kind: str = documented(
+        "What values it takes.", schema=_names(option.param.kind for option in PARAMETER_OPTIONS.values())
+    )
+    minimum: float | None = None
+    maximum: float | None = None
+    options: tuple[str, ...] | None = None
+    alpha: bool | None = documented("Whether a color may have alpha.", default=None)
+
+
+@attrs.frozen(kw_only=True)
+class Rule:
+    """A rule about several parameters of a group, with the fields of its kind."""
+
+    rule: str = documented(
+        "Its kind.",
+        schema=_names(rule for option in PARAMETER_OPTIONS.values() for rule in option.operation.rules),
+    )
+    choice: str | None = None
+    options: tuple[Value, ...] | None = None
+    names: tuple[str, ...] | None = None
+    values: tuple[Value, ...] | None = None
+    default: bool | None = None
+    name: str | None = None
+    other: str | None = None
+    first: tuple[str, ...] | None = None
+    second: tuple[str, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Group:
+    """An operation or a filter with its parameters."""
+
+    key: str
+    title: str
+    doc: str
+    filter: bool
+    rules: tuple[Rule, ...]
+    params: tuple[Control, ...]
+
+
+@attrs.frozen(kw_only=True)
+class WritableFormat:
+    """A format of results."""
+
+    name: str
+    media_type: str
+    suffix: str
+
+
 @attrs.frozen(kw_only=True)
 class Declarations:
     """What the page knows of the service: operations and filters stand in the order of application."""
 
     version: str
     metadata_header: str
-    groups: Sequence[Mapping[str, Any]]
-    formats: Sequence[Mapping[str, Any]]
-    examples: Sequence[str]
+    groups: tuple[Group, ...]
+    formats: tuple[WritableFormat, ...]
+    examples: tuple[str, ...]
 
 
 @attrs.frozen
 class Presets:
     """Parts of requests by name."""
 
-    presets: Mapping[str, Mapping[str, Any]]
+    presets: dict[str, Any]
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class Urls:
-    """How a web page shows a picture. ``picture`` is HTML, or says why there is none."""
+    """How a web page shows a picture."""
 
     url: str
-    picture: str
+    picture: str | None = documented("HTML that shows it in several sizes and formats.", default=None)
+    no_picture: str | None = documented("Why there is no such HTML.", default=None)
     signed: bool
 
 
@@ -150,9 +219,16 @@ def routes() -> tuple[Route, ...]:
     return (
         Route("GET", "/playground", page, "The playground", **known),
         Route("GET", "/dashboard", dashboard, "The dashboard", **known),
-        Route("GET", "/playground/declarations.json", declarations, "Parameters of requests", **known),
-        Route("GET", "/playground/presets.json", presets, "Presets", "Playground", scope="process"),
-        Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", scope="process"),
+        Route(
+            "GET",
+            "/playground/declarations.json",
+            declarations,
+            "Parameters of requests",
+            **known,
+            answer=Declarations,
+        ),
+        Route("GET", "/playground/presets.json", presets, "Presets", "Playground", Presets, scope="process"),
+        Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", Urls, scope="process"),
         Route("GET", "/playground/examples/{name}", example, "An example picture", **known),
         Route("GET", "/playground/{name}", asset, "A file of the page", **known),
     )
@@ -185,54 +261,60 @@ def _assets() -> Mapping[str, Path]:
     return {file.name: file for file in _PAGE.iterdir() if file.suffix in (".js", ".css", ".svg")}
 
 
-@cache
-def declared() -> Mapping[str, Any]:
-    """Return what the declarations say of requests, which is the same for all services."""
-    in_order = groupby(PARAMETER_OPTIONS.values(), key=lambda option: option.operation)
-    return {
-        "version": __version__,
-        "groups": [_group(operation, tuple(options)) for operation, options in in_order],
-        "formats": [
-            {"name": row.name, "media_type": row.media_type, "suffix": row.suffix}
+def declared(metadata_header: str = "") -> Declarations:
+    """Return what the declarations say of requests, and the name of the header with the facts of results."""
+    return Declarations(
+        version=__version__,
+        metadata_header=metadata_header,
+        groups=_groups(),
+        formats=tuple(
+            WritableFormat(name=row.name, media_type=row.media_type, suffix=row.suffix)
             for row in FORMATS.values()
             if row.writable
-        ],
-        "examples": list(examples()),
-    }
+        ),
+        examples=tuple(examples()),
+    )
 
 
-def _group(operation: type[Operation], options: tuple[ParameterOption, ...]) -> Mapping[str, Any]:
-    return {
-        "key": operation.key,
-        "title": operation.title,
-        "doc": doc(operation),
-        "filter": operation in FILTERS,
-        "rules": [{"rule": type(rule).__name__, **_fields(rule)} for rule in operation.rules],
-        "params": [{**_param(option.param), "option": option.name} for option in options],
-    }
+@cache
+def _groups() -> tuple[Group, ...]:
+    in_order = groupby(PARAMETER_OPTIONS.values(), key=lambda option: option.operation)
+    return tuple(_group(operation, tuple(options)) for operation, options in in_order)
 
 
-def _param(param: Param) -> Mapping[str, Any]:
+def _group(operation: type[Operation], options: tuple[ParameterOption, ...]) -> Group:
+    return Group(
+        key=operation.key,
+        title=operation.title,
+        doc=doc(operation),
+        filter=operation in FILTERS,
+        rules=tuple(Rule(rule=type(rule).__name__, **_fields(rule, Rule)) for rule in operation.rules),
+        params=tuple(_control(option.param, option.name) for option in options),
+    )
+
+
+def _control(param: Param, option: str) -> Control:
     def plain(value: Any) -> Any:
         return None if value in (attrs.NOTHING, None) else param.kind.unparse(value)
 
-    return {
-        "name": param.name,
-        "doc": param.doc,
-        "unit": param.unit,
-        "required": param.required,
-        "default": plain(param.default),
-        "neutral": plain(param.neutral),
-        "kind": type(param.kind).__name__,
-        **_fields(param.kind),
-    }
+    return Control(
+        name=param.name,
+        option=option,
+        doc=param.doc,
+        unit=param.unit,
+        required=param.required,
+        default=plain(param.default),
+        neutral=plain(param.neutral),
+        kind=type(param.kind).__name__,
+        **_fields(param.kind, Control),
+    )
 
 
-def _fields(declared: object) -> Mapping[str, Any]:
-    """Return what a kind or a rule says, by the names of its fields."""
-    cls = type(declared)
-    fields = attrs.fields(cls) if attrs.has(cls) else ()
-    return {field.name: getattr(declared, field.name) for field in fields}
+def _fields(declared: object, cls: type[attrs.AttrsInstance]) -> Mapping[str, Any]:
+    """Return what a kind or a rule says, by the names of the fields that a class has, too."""
+    own = type(declared)
+    names = {field.name for field in attrs.fields(own)} if attrs.has(own) else set()
+    return {name: getattr(declared, name) for name in names & attrs.fields_dict(cls).keys()}
 
 
 def _named(request: web.Request, files: Mapping[str, Path]) -> Path:

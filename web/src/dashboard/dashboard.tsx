@@ -1,8 +1,8 @@
 /** The page: what an account has used, asked and got, as far as its key may see it. */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { KeyDialog } from "../key";
-import * as service from "../service";
+import { KeyDialog } from "../shared/key";
+import * as service from "../shared/service";
 import * as account from "./account";
 import { Keys } from "./keys";
 import { usePolled } from "./polled";

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { Dashboard } from "./dashboard";
-import "../style/base.css";
-import "../style/dashboard.css";
+import "../shared/base.css";
+import "./dashboard.css";
 
 const root = document.getElementById("app");
 if (root) render(<Dashboard />, root);

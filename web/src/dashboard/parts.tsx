@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { ago, moment } from "../text";
+import { ago, moment } from "../shared/text";
 import type { Polled } from "./polled";
 
 const FORBIDDEN = 403;

@@ -1,7 +1,7 @@
 /** Asks the service for something again and again while the page is seen. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ServiceError } from "../service";
+import { ServiceError } from "../shared/service";
 
 const POLL_MS = 5000;
 

@@ -1,8 +1,8 @@
 /** The last requests, with their pictures while they live. */
 
 import { useState } from "preact/hooks";
-import { address } from "../service";
-import { bytes, milliseconds, size } from "../text";
+import { address } from "../shared/service";
+import { bytes, milliseconds, size } from "../shared/text";
 import type { PastRequest } from "./account";
 import { Section, Time } from "./parts";
 import type { Polled } from "./polled";

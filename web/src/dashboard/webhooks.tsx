@@ -1,6 +1,7 @@
 /** Webhooks with their states; failed and scheduled ones can be sent again. */
 
 import { useState } from "preact/hooks";
+import { told } from "../shared/service";
 import { retry, STATUSES, type Webhook } from "./account";
 import { Section, Time } from "./parts";
 import type { Polled } from "./polled";
@@ -84,7 +85,7 @@ function Retry({ id, onRetried }: { id: string; onRetried: () => void }) {
     try {
       await retry(id);
     } catch (reason) {
-      setFailure(reason instanceof Error ? reason.message : String(reason));
+      setFailure(told(reason));
     }
     setBusy(false);
     onRetried();

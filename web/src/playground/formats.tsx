@@ -4,8 +4,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { dssim, type Luma, lumaOf } from "./dssim";
 import type { Change } from "./history";
 import { type Document, toDocument, valuesOf, withFormat } from "./request";
-import { process } from "./service";
-import * as text from "./text";
+import { told } from "../shared/service";
+import { process } from "./calls";
+import * as text from "../shared/text";
 import type { Declarations, Request, Result, Source } from "./types";
 
 interface Props {
@@ -120,7 +121,7 @@ function useComparison(source: Source | null, asked: string, header: string): Ro
     const measured = async (document: Document, reference: Luma): Promise<Row> => {
       const { blob, shown, facts } = await made(document);
       const difference = dssim(reference, await lumaOf(shown));
-      return { bytes: blob.size, encode: facts.timing.encode ?? 0, difference };
+      return { bytes: blob.size, encode: facts.timing.encode, difference };
     };
     const compare = async () => {
       setRows({});
@@ -143,8 +144,4 @@ function useComparison(source: Source | null, asked: string, header: string): Ro
     };
   }, [source, asked, header]);
   return rows;
-}
-
-function told(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

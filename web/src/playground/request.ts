@@ -236,3 +236,18 @@ export function before(request: Request, groups: Group[], key: string): Request 
 export function suffixOf(declarations: Declarations, format: string): string {
   return declarations.formats.find((item) => item.name === format)?.suffix ?? "";
 }
+
+/** Returns the presets that a text of the browser holds, without what is damaged. */
+export function storedPresets(text: string | null): Record<string, Document> {
+  try {
+    const found: unknown = JSON.parse(text ?? "{}");
+    if (isObject(found)) return Object.fromEntries(Object.entries(found).filter(hasDocument));
+  } catch {
+    // not JSON: as if nothing was kept
+  }
+  return {};
+}
+
+function hasDocument(entry: [string, unknown]): entry is [string, Document] {
+  return isObject(entry[1]);
+}

@@ -3,7 +3,7 @@
 import { useCallback, useReducer } from "preact/hooks";
 import type { Request } from "./types";
 
-interface State {
+export interface State {
   past: Request[];
   present: Request;
   future: Request[];
@@ -13,18 +13,24 @@ interface State {
 
 export type Change = (request: Request) => Request;
 
-type Action = { kind: "set"; change: Change; touched: string } | { kind: "undo" } | { kind: "redo" };
+type Action = { kind: "set"; change: Change; touched: string; at: number } | { kind: "undo" } | { kind: "redo" };
 
 const MOST = 200;
 const ONE_EDIT_MS = 800;
 
-function reduce(state: State, action: Action): State {
+/** Returns the state of a history that begins with a request. */
+export function begun(present: Request): State {
+  return { past: [], present, future: [], touched: "", at: 0 };
+}
+
+/** Returns the state after an action. */
+export function reduce(state: State, action: Action): State {
   const { past, present, future } = state;
   const last = past[past.length - 1];
   const next = future[0];
   switch (action.kind) {
     case "set": {
-      const at = Date.now();
+      const { at } = action;
       // The many values of one drag of a slider are one step.
       const same = action.touched !== "" && action.touched === state.touched && at - state.at < ONE_EDIT_MS;
       const kept = same ? past : [...past.slice(-MOST), present];
@@ -50,10 +56,10 @@ export interface History {
 }
 
 export function useHistory(initial: Request): History {
-  const [state, dispatch] = useReducer(reduce, { past: [], present: initial, future: [], touched: "", at: 0 });
+  const [state, dispatch] = useReducer(reduce, initial, begun);
   return {
     request: state.present,
-    set: useCallback((change: Change, touched = "") => dispatch({ kind: "set", change, touched }), []),
+    set: useCallback((change: Change, touched = "") => dispatch({ kind: "set", change, touched, at: Date.now() }), []),
     undo: useCallback(() => dispatch({ kind: "undo" }), []),
     redo: useCallback(() => dispatch({ kind: "redo" }), []),
     canUndo: state.past.length > 0,

@@ -1,99 +1,36 @@
-/** Calls of the service. The key stays in the tab. */
+/** What the playground asks of the service: declarations, pictures, results. */
 
+import { type Answer, call, get, post, refused } from "../shared/service";
 import type { Document } from "./request";
-import type { Declarations, Facts, Problem, Result, Source, SourceFacts } from "./types";
+import type { Declarations, Facts, Result, Source, SourceFacts } from "./types";
 
-const KEY = "imgsvc-key";
 const STATIC_FALLBACK = "png";
 const MOVING_FALLBACK = "apng";
 const SHOWN_BY_ALL = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]); // trying them costs a decoding
 
-/** A refusal of the service. */
-export class ServiceError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    readonly problems: Problem[] = [],
-  ) {
-    super(message);
-  }
-}
+export type Urls = Answer<"/playground/urls", "post">;
+export type Watermark = Answer<"/1.0/watermarks">["watermarks"][number];
 
-interface Failure {
-  message?: string;
-  errors?: Problem[];
-}
-
-export interface Urls {
-  url: string;
-  picture: string;
-  signed: boolean;
-}
-
-export interface WatermarkFacts {
-  id: string;
-  name: string;
-}
-
-export const keys = {
-  get: (): string => sessionStorage.getItem(KEY) ?? "",
-  set: (key: string): void => sessionStorage.setItem(KEY, key),
-  forget: (): void => sessionStorage.removeItem(KEY),
-};
-
-/** Returns the address of a path of the service, which may be mounted below another one. */
-export function address(path: string): string {
-  return new URL(`../${path}`, document.baseURI).href;
-}
-
-async function call(path: string, options: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(options.headers);
-  if (keys.get()) headers.set("Authorization", `Bearer ${keys.get()}`);
-  try {
-    // Without credentials the browser asks for no password of its own after a 401.
-    return await fetch(address(path), { ...options, headers, credentials: "omit" });
-  } catch (error) {
-    if (error instanceof DOMException) throw error; // aborted
-    throw new ServiceError(0, "The service cannot be reached. Is it still running?");
-  }
-}
-
-async function refused(response: Response, header?: string | null): Promise<ServiceError> {
-  const text = header ?? (await response.text());
-  try {
-    const { message, errors } = JSON.parse(text) as Failure;
-    return new ServiceError(response.status, message ?? response.statusText, errors);
-  } catch {
-    return new ServiceError(response.status, `The service answered ${response.status} ${response.statusText}.`);
-  }
-}
-
-export async function json<T>(path: string, options?: RequestInit): Promise<T> {
-  const response = await call(path, options);
-  if (!response.ok) throw await refused(response);
-  return (await response.json()) as T;
-}
-
-export const declarations = (): Promise<Declarations> => json("playground/declarations.json");
+export const declarations = (): Promise<Declarations> => get("/playground/declarations.json");
 
 export async function presets(): Promise<Record<string, Document>> {
-  return (await json<{ presets: Record<string, Document> }>("playground/presets.json")).presets;
+  return (await get("/playground/presets.json")).presets as Record<string, Document>;
 }
 
 /** Asks for the URL of a source. Its facts, where they are known, keep the results of its HTML from being enlarged. */
 export function urls(source: string, request: Document, facts: SourceFacts | null, signal: AbortSignal): Promise<Urls> {
   const body = JSON.stringify({ source, request, facts });
-  return json("playground/urls", { method: "POST", headers: { "Content-Type": "application/json" }, body, signal });
+  return post("/playground/urls", { headers: { "Content-Type": "application/json" }, body, signal });
 }
 
-export async function watermarks(): Promise<WatermarkFacts[]> {
-  return (await json<{ watermarks: WatermarkFacts[] }>("1.0/watermarks")).watermarks;
+export async function watermarks(): Promise<Watermark[]> {
+  return (await get("/1.0/watermarks")).watermarks;
 }
 
-export async function addWatermark(file: Blob, name: string): Promise<WatermarkFacts> {
+export async function addWatermark(file: Blob, name: string): Promise<Watermark> {
   const body = new FormData();
   body.append("file", file, name);
-  return (await json<{ watermark: WatermarkFacts }>("1.0/watermarks", { method: "POST", body })).watermark;
+  return (await post("/1.0/watermarks", { body })).watermark;
 }
 
 export async function example(name: string, known: string[]): Promise<Source> {

@@ -4,7 +4,7 @@ import { Copy } from "./copy";
 import type { History } from "./history";
 import { Presets } from "./presets";
 import type { Document } from "./request";
-import { address } from "./service";
+import { address } from "../shared/service";
 import type { Declarations } from "./types";
 
 interface Props {

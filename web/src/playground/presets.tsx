@@ -1,8 +1,8 @@
 /** Presets: those of the service, and those that this browser keeps. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Document, fromDocument, isObject } from "./request";
-import * as service from "./service";
+import { type Document, fromDocument, storedPresets } from "./request";
+import * as calls from "./calls";
 import type { Group, Request } from "./types";
 
 const STORED = "imgsvc-presets";
@@ -16,13 +16,13 @@ interface Props {
 
 export function Presets({ groups, request, document, onLoad }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [own, setOwn] = useState(stored);
+  const [own, setOwn] = useState(() => storedPresets(localStorage.getItem(STORED)));
   const [shared, setShared] = useState<Record<string, Document>>({});
   const [name, setName] = useState("");
   useEffect(() => localStorage.setItem(STORED, JSON.stringify(own)), [own]);
   const open = () => {
     dialog.current?.showModal();
-    service.presets().then(setShared, () => setShared({}));
+    calls.presets().then(setShared, () => setShared({}));
   };
   const load = (preset: Document) => {
     onLoad(fromDocument(preset, groups));
@@ -82,18 +82,4 @@ export function Presets({ groups, request, document, onLoad }: Props) {
       </dialog>
     </>
   );
-}
-
-function stored(): Record<string, Document> {
-  try {
-    const found: unknown = JSON.parse(localStorage.getItem(STORED) ?? "{}");
-    if (isObject(found)) return Object.fromEntries(Object.entries(found).filter(hasDocument));
-  } catch {
-    // not JSON: as if nothing was kept
-  }
-  return {};
-}
-
-function hasDocument(entry: [string, unknown]): entry is [string, Document] {
-  return isObject(entry[1]);
 }

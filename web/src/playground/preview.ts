@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Document } from "./request";
-import { process, ServiceError } from "./service";
+import { ServiceError, told } from "../shared/service";
+import { process } from "./calls";
 import type { Result, Source } from "./types";
 
 const PATIENCE_MS = 250;
@@ -44,7 +45,7 @@ export function usePreview(source: Source | null, document: Document, header: st
         setPreview({ result, document: asked.document, error: null, busy: false });
       } catch (error) {
         if (!abort.signal.aborted) {
-          const known = error instanceof ServiceError ? error : new ServiceError(0, String(error));
+          const known = error instanceof ServiceError ? error : new ServiceError(0, told(error));
           setPreview((before) => ({
             ...before,
             result: shownSource.current === asked.source ? before.result : null,

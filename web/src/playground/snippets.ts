@@ -1,7 +1,7 @@
 /** The request in other languages. What runs in a shell or in Python is quoted for it. */
 
 import { type Document, suffixOf } from "./request";
-import { address } from "./service";
+import { address } from "../shared/service";
 import type { Declarations, Group, Request, Source, Value } from "./types";
 
 interface Asked {

@@ -6,7 +6,7 @@ import { Formats } from "./formats";
 import type { Change } from "./history";
 import { Plan } from "./plan";
 import type { Document } from "./request";
-import * as text from "./text";
+import * as text from "../shared/text";
 import type { Declarations, ImageFacts, Request, Result, Source } from "./types";
 
 interface Props {

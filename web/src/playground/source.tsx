@@ -1,7 +1,7 @@
 /** Where the picture comes from: a file, the clipboard, a URL, or an example. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, size } from "./text";
+import { bytes, size } from "../shared/text";
 import type { ImageFacts, Source } from "./types";
 
 interface Props {

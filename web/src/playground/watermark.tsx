@@ -1,7 +1,8 @@
 /** The choice of a watermark of the account, and the upload of a new one. */
 
 import { useEffect, useId, useState } from "preact/hooks";
-import { addWatermark, type WatermarkFacts, watermarks } from "./service";
+import { told } from "../shared/service";
+import { addWatermark, type Watermark, watermarks } from "./calls";
 import type { Value } from "./types";
 
 interface Props {
@@ -12,10 +13,10 @@ interface Props {
 
 export function WatermarkChoice({ value, error, onChange }: Props) {
   const id = useId();
-  const [known, setKnown] = useState<WatermarkFacts[]>([]);
+  const [known, setKnown] = useState<Watermark[]>([]);
   const [failure, setFailure] = useState("");
   useEffect(() => {
-    watermarks().then(setKnown, (reason: unknown) => setFailure(String(reason)));
+    watermarks().then(setKnown, (reason: unknown) => setFailure(told(reason)));
   }, []);
   const upload = async (file: File | undefined) => {
     if (!file) return;
@@ -25,7 +26,7 @@ export function WatermarkChoice({ value, error, onChange }: Props) {
       setFailure("");
       onChange(made.id);
     } catch (reason) {
-      setFailure(reason instanceof Error ? reason.message : String(reason));
+      setFailure(told(reason));
     }
   };
   return (

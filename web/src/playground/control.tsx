@@ -3,7 +3,7 @@
 import type { TargetedEvent, TargetedInputEvent } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { Gravity } from "./gravity";
-import { pixels } from "./request";
+import { fromSlider, rangeOf, STEPS, toSlider, usualOf } from "./slider";
 import type { Param, Size, Value } from "./types";
 
 export interface ControlProps {
@@ -99,8 +99,6 @@ function useTyped(value: string, onDone: (text: string) => void) {
   };
 }
 
-const STEPS = 1000;
-
 function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable }: FieldProps) {
   const range = rangeOf(param, size);
   const usual = usualOf(param, size);
@@ -154,47 +152,6 @@ const SHORT_UNITS: Readonly<Record<string, string>> = { pixels: "px", percent: "
 
 function shortUnit(unit: string | null): string {
   return unit ? (SHORT_UNITS[unit] ?? "") : "";
-}
-
-interface Range {
-  minimum: number;
-  maximum: number;
-  steps: number;
-  logarithmic: boolean;
-  whole: boolean;
-}
-
-/** Returns the range of a slider; that of pixels and bytes is only what makes sense for the picture. */
-function rangeOf(param: Param, size: Size): Range {
-  const { minimum = 0, maximum = 1 } = param;
-  const whole = param.kind === "Integer";
-  const logarithmic = minimum > 0 && maximum / minimum >= 1000 && param.unit !== "pixels";
-  const largest = Math.max(size.width, size.height);
-  const [most, least] =
-    param.unit === "pixels" ? [Math.min(maximum, 2 * largest), Math.max(minimum, -largest)] : [maximum, minimum];
-  const steps = whole && !logarithmic ? Math.min(most - least, STEPS) : 200;
-  return { minimum: least, maximum: most, steps, logarithmic, whole };
-}
-
-function usualOf(param: Param, size: Size): number | undefined {
-  if (typeof param.default === "number") return param.default;
-  if (typeof param.neutral === "number") return param.neutral;
-  return param.unit === "pixels" && ["width", "height"].includes(param.name) ? pixels(param.name, size) : undefined;
-}
-
-function toSlider(range: Range, value: number): number {
-  const { minimum, maximum } = range;
-  if (range.logarithmic) return (Math.log(value / minimum) / Math.log(maximum / minimum)) * STEPS;
-  return ((value - minimum) / (maximum - minimum)) * STEPS;
-}
-
-function fromSlider(range: Range, place: number): number {
-  const { minimum, maximum } = range;
-  const share = place / STEPS;
-  const value = range.logarithmic
-    ? minimum * (maximum / minimum) ** share
-    : minimum + (maximum - minimum) * share;
-  return range.whole ? Math.round(value) : Number(value.toPrecision(3));
 }
 
 function Switch({ param, value, id, described, onChange }: FieldProps) {

@@ -5,15 +5,16 @@ import { Controls } from "./controls";
 import { type Drawing, DrawingArea } from "./drawing";
 import { Header } from "./header";
 import { useHistory } from "./history";
-import { KeyDialog } from "./key";
+import { KeyDialog } from "../shared/key";
 import { usePreview } from "./preview";
 import { before, type Document, fromDocument, groupsOf, missingIn, toDocument, valuesOf, withValues } from "./request";
 import { Results } from "./results";
-import * as service from "./service";
-import { addressOf, readAddress, type Shared } from "./share";
+import * as calls from "./calls";
+import { keys, ServiceError, told } from "../shared/service";
+import { hashOf, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar } from "./source";
 import { Stage } from "./stage";
-import { bytes, size } from "./text";
+import { bytes, size } from "../shared/text";
 import type { Declarations, ImageFacts, Request, Size, Source, Value } from "./types";
 
 const NO_SIZE: Size = { width: 1000, height: 1000 };
@@ -24,9 +25,9 @@ const TYPED = new Set(["text", "search", "url", "number", "password"]);
 export function App() {
   const [declarations, setDeclarations] = useState<Declarations | null>(null);
   const [failure, setFailure] = useState("");
-  const shared = useMemo(readAddress, []);
+  const shared = useMemo(readHash, []);
   useEffect(() => {
-    service.declarations().then(setDeclarations, (reason: unknown) => setFailure(reason instanceof Error ? reason.message : String(reason)));
+    calls.declarations().then(setDeclarations, (reason: unknown) => setFailure(told(reason)));
   }, []);
   if (failure) return <p class="failure" role="alert">{failure}</p>;
   if (!declarations) return null;
@@ -44,7 +45,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const [source, setSource] = useState<Source | null>(null);
   const [original, setOriginal] = useState<Blob | null>(null);
   const [notice, setNotice] = useState("");
-  const [locked, setLocked] = useState(!service.keys.get());
+  const [locked, setLocked] = useState(!keys.get());
   const [drawing, setDrawing] = useState<Drawing | null>(null);
   const [dropping, setDropping] = useState(false);
 
@@ -67,8 +68,8 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       setNotice("");
     } catch (reason) {
       if (newest.current !== opening) return;
-      if (reason instanceof service.ServiceError && reason.status === 401) setLocked(true);
-      setNotice(reason instanceof Error ? reason.message : String(reason));
+      if (reason instanceof ServiceError && reason.status === 401) setLocked(true);
+      setNotice(told(reason));
     }
   }, []);
   const openFile = useCallback(
@@ -80,21 +81,21 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     if (locked) return;
     const first = declared.examples.find((name) => name.endsWith(".jpg")) ?? declared.examples[0];
     const name = shared.example ?? first;
-    if (shared.url) void open(service.fetched(shared.url, header));
-    else if (name) void open(service.example(name, declared.examples));
+    if (shared.url) void open(calls.fetched(shared.url, header));
+    else if (name) void open(calls.example(name, declared.examples));
   }, [locked, shared, declared, header, open]);
 
   useEffect(() => {
     if (!source) return;
     const abort = new AbortController();
     setOriginal(null);
-    service.viewable(source.blob, source.name, header, abort.signal).then(setOriginal, () => undefined);
+    calls.viewable(source.blob, source.name, header, abort.signal).then(setOriginal, () => undefined);
     return () => abort.abort();
   }, [source, header]);
 
   useEffect(() => {
     if (warning) return; // the address has more than the page
-    const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(source, document)), ADDRESS_MS);
+    const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [source, document, warning]);
   useEffect(() => {
@@ -127,15 +128,15 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         if (file) openFile(file);
       }}
     >
-      <Header {...{ declarations: declared, history, document }} link={() => addressOf(source, document)} />
+      <Header {...{ declarations: declared, history, document }} link={() => addressOf(hashOf(source, document))} />
       <main>
         <SourceBar
           examples={declarations.examples}
           source={source}
           facts={facts}
           onFile={openFile}
-          onExample={(name) => void open(service.example(name, declared.examples))}
-          onUrl={(url) => void open(service.fetched(url, header))}
+          onExample={(name) => void open(calls.example(name, declared.examples))}
+          onUrl={(url) => void open(calls.fetched(url, header))}
         />
         <Stage original={original} result={result} busy={busy} plain={drawing !== null}>
           {drawing && result && shown === asked && (
@@ -172,9 +173,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       {locked && (
         <KeyDialog
           note="Previews are ordinary requests, which count in the quota of the key. It stays in this tab."
-          refusal={service.keys.get() && message}
+          refusal={keys.get() && message}
           onKey={(key) => {
-            service.keys.set(key);
+            keys.set(key);
             setLocked(false);
             setSource((same) => same && { ...same });
           }}
@@ -182,6 +183,20 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       )}
     </div>
   );
+}
+
+/** Reads the address. A key in it is kept, and removed from the address. */
+function readHash(): Shared {
+  const { key, ...shared } = parsed(location.hash);
+  if (key) {
+    keys.set(key);
+    window.history.replaceState(null, "", addressOf(withoutKey(location.hash)));
+  }
+  return shared;
+}
+
+function addressOf(hash: string): string {
+  return location.origin + location.pathname + hash;
 }
 
 /** Returns what the page does not show of the request in its address. */

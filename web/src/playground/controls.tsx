@@ -1,11 +1,12 @@
 /** All controls: a folded group for each operation and filter, found by a search box. */
 
 import { useState } from "preact/hooks";
+import type { Problem } from "../shared/service";
 import { Control, label } from "./control";
 import { type Drawing, drawings } from "./drawing";
 import type { Change } from "./history";
 import { allowed, groupPath, valuesOf, without, withValue } from "./request";
-import type { Group, Param, Problem, Request, Size } from "./types";
+import type { Group, Param, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
 
 interface Props {

@@ -1,6 +1,6 @@
 /** The compiled plan as a picture: a frame for each step, in proportion to the frame before. */
 
-import { size } from "./text";
+import { size } from "../shared/text";
 import type { PlanStep, Size } from "./types";
 
 const ROOM = 44;

@@ -1,6 +1,7 @@
 /** What is drawn on the picture: the rectangle of a crop, or the point that gravity keeps. */
 
 import { useRef } from "preact/hooks";
+import { between, type Box, boxOf, moved } from "./boxes";
 import { allowed } from "./request";
 import type { Group, Size, Values } from "./types";
 
@@ -8,13 +9,6 @@ import type { Group, Size, Values } from "./types";
 export interface Drawing {
   group: string;
   what: "box" | "point";
-}
-
-interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
 }
 
 interface Props {
@@ -132,25 +126,4 @@ function BoxDrawing({ size, values, onChange }: Props) {
       </div>
     </div>
   );
-}
-
-function boxOf(values: Values, size: Size): Box {
-  const number = (name: string, usual: number) => (typeof values[name] === "number" ? values[name] : usual);
-  const width = Math.min(number("width", size.width), size.width);
-  const height = Math.min(number("height", size.height), size.height);
-  const x = number("x", Math.round((size.width - width) / 2));
-  return { x, y: number("y", Math.round((size.height - height) / 2)), width, height };
-}
-
-function moved(box: Box, right: number, down: number, size: Size): Box {
-  const within = (at: number, most: number) => Math.min(Math.max(0, at), most);
-  return {
-    ...box,
-    x: within(box.x + right, size.width - box.width),
-    y: within(box.y + down, size.height - box.height),
-  };
-}
-
-function between(x: number, y: number, to: number, down: number): Box {
-  return { x: Math.min(x, to), y: Math.min(y, down), width: Math.abs(to - x), height: Math.abs(down - y) };
 }

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
-import "./style/base.css";
+import "../shared/base.css";
 import "./style/controls.css";
 import "./style/stage.css";
 import "./style/results.css";

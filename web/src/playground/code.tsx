@@ -1,0 +1,125 @@
+/** The request as JSON, curl, Python, command, URL and HTML, each with a button that copies it. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Copy } from "./copy";
+import type { Document } from "./request";
+import { told } from "../shared/service";
+import { urls, type Urls, type Watermark, watermarks } from "./calls";
+import * as snippets from "./snippets";
+import type { Declarations, Request, Result, Source, SourceFacts, Value } from "./types";
+
+interface Props {
+  declarations: Declarations;
+  source: Source | null;
+  request: Request;
+  document: Document;
+  result: Result | null;
+}
+
+const DELAY_MS = 200;
+const UNSIGNED = "unsigned: the account has no signing key, or the API key not the scope admin";
+const UNKNOWN_SOURCE = "https://example.org/";
+const STAND_IN = "https://example.org/… stands for the address of the picture: fetch it from there to get a URL that works.";
+const MARK = "logo.png";
+
+/** The request in one language. */
+interface Snippet {
+  title: string;
+  /** Nothing while the service makes it, or if it cannot be made. */
+  text: string | undefined;
+  failure?: string | undefined;
+  note?: string | undefined;
+  remedy?: string | undefined;
+}
+
+export function Code({ declarations, source, request, document, result }: Props) {
+  const format = result?.facts.output.format ?? "jpg";
+  const mark = useMarkName(request.watermark?.id);
+  const asked = { declarations, source, request, document, format, mark };
+  const facts = useFacts(result?.facts.input);
+  const place = source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg");
+  const { made, failure } = useUrls(place, document, facts);
+  const remedy = source?.url === undefined && made ? STAND_IN : undefined;
+  const parts: Snippet[] = [
+    { title: "JSON", text: snippets.json(asked) },
+    { title: "curl", text: snippets.curl(asked) },
+    { title: "Python", text: snippets.python(asked) },
+    { title: "Command", text: snippets.command(asked) },
+    { title: "URL", text: made?.url, failure, note: made?.signed === false ? UNSIGNED : undefined, remedy },
+    { title: "HTML", text: made?.picture, failure: failure ?? made?.no_picture, remedy },
+  ];
+  return (
+    <div class="code">
+      {parts.map((part) => (
+        <Section key={part.title} {...part} />
+      ))}
+    </div>
+  );
+}
+
+function Section({ title, text, failure, note, remedy }: Snippet) {
+  return (
+    <section data-language={title}>
+      <h3>
+        {title} {text !== undefined && <Copy text={() => text} label={`Copy ${title}`} />}
+        {note && <small>{note}</small>}
+      </h3>
+      {remedy && text !== undefined && <p class="note">{remedy}</p>}
+      {failure ? (
+        <p class="error">{failure}</p>
+      ) : (
+        <pre tabIndex={0} role="group" aria-label={title}>
+          {text ?? "…"}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+/** Returns the facts of a source that URLs depend on, the same object for the same facts. */
+function useFacts(input?: SourceFacts): SourceFacts | null {
+  const { width, height, orientation, frames } = input ?? {};
+  return useMemo(
+    () => (width && height && orientation && frames ? { width, height, orientation, frames } : null),
+    [width, height, orientation, frames],
+  );
+}
+
+interface Made {
+  /** What the URLs are made of. */
+  of: readonly unknown[];
+  made?: Urls;
+  failure?: string;
+}
+
+/** Returns the URLs of a source with a request, or the reason why there are none; neither until they are made. */
+function useUrls(source: string, document: Document, facts: SourceFacts | null): Pick<Made, "made" | "failure"> {
+  const [found, setFound] = useState<Made>({ of: [] });
+  useEffect(() => {
+    const abort = new AbortController();
+    const of = [source, document, facts];
+    const timer = setTimeout(() => {
+      urls(source, document, facts, abort.signal).then(
+        (made) => setFound({ of, made }),
+        (reason: unknown) => {
+          if (!abort.signal.aborted) setFound({ of, failure: told(reason) });
+        },
+      );
+    }, DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [source, document, facts]);
+  const current = found.of[0] === source && found.of[1] === document && found.of[2] === facts;
+  return current ? found : {};
+}
+
+/** Returns the file name of a watermark of the account. */
+function useMarkName(id: Value | undefined): string {
+  const [known, setKnown] = useState<Watermark[]>([]);
+  useEffect(() => {
+    if (id !== undefined) watermarks().then(setKnown, () => undefined);
+  }, [id]);
+  return known.find((item) => item.id === id)?.name || MARK;
+}

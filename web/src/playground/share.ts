@@ -1,0 +1,56 @@
+/** The part of the address after #, which holds source and request. */
+
+import { type Document, isObject } from "./request";
+import type { Source } from "./types";
+
+export interface Shared {
+  example?: string;
+  url?: string;
+  document: Document;
+  /** What is wrong with the request of the address. */
+  problem?: string;
+}
+
+/** Reads the part of an address after #. */
+export function parsed(hash: string): Shared & { key?: string } {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const [example, url, key] = [parts.get("example"), parts.get("url"), parts.get("key")];
+  return {
+    ...request(parts.get("request") ?? "{}"),
+    ...(example && { example }),
+    ...(url && { url }),
+    ...(key && { key }),
+  };
+}
+
+function request(text: string): { document: Document; problem?: string } {
+  let problem = "The request in the address is not a JSON object.";
+  try {
+    const document: unknown = JSON.parse(text);
+    if (isObject(document)) return { document };
+  } catch {
+    problem = "The request in the address is not valid JSON. Was the address cut off?";
+  }
+  return { document: {}, problem };
+}
+
+/** Returns the part of an address after #, with it, or nothing if there is nothing to share. */
+export function hashOf(source: Pick<Source, "kind" | "name" | "url"> | null, document: Document): string {
+  const parts = new URLSearchParams();
+  if (source?.kind === "example") parts.set("example", source.name);
+  if (source?.url) parts.set("url", source.url);
+  if (Object.keys(document).length) parts.set("request", JSON.stringify(document));
+  return withHash(parts);
+}
+
+/** Returns the part of an address after # without the key. */
+export function withoutKey(hash: string): string {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  parts.delete("key");
+  return withHash(parts);
+}
+
+function withHash(parts: URLSearchParams): string {
+  const text = parts.toString();
+  return text && `#${text}`;
+}

@@ -1,0 +1,53 @@
+/** Requests and pictures of the playground; what the service answers is typed by its OpenAPI document. */
+
+import type { Answer } from "../shared/service";
+
+type Known = Answer<"/playground/declarations.json">;
+type Declared = Known["groups"][number];
+export type Param = Declared["params"][number];
+export type Rule = Declared["rules"][number];
+export type Value = NonNullable<Param["default"]>;
+
+/** An operation or a filter with its parameters. */
+export interface Group extends Declared {
+  /** Where a filter stands in an array of filters. */
+  place?: number;
+}
+
+export interface Declarations extends Known {
+  groups: Group[];
+}
+
+/** Values that were given, by parameter. */
+export type Values = Readonly<Record<string, Value>>;
+
+/** Values that were given, by operation or filter and by parameter. */
+export type Request = Readonly<Record<string, Values>>;
+
+export type Facts = Answer<"/1.0/upload", "post">;
+export type ImageFacts = Facts["input"];
+export type SourceFacts = Pick<ImageFacts, "width" | "height" | "orientation" | "frames">;
+export type PlanStep = NonNullable<Facts["plan"]>[number];
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** A picture to work on. Only what comes from an example or a URL can be shared. */
+export interface Source {
+  kind: "file" | "example" | "url";
+  name: string;
+  blob: Blob;
+  url?: string;
+  /** Facts of a fetched picture. What is here of it is a copy in another format. */
+  fetched?: ImageFacts;
+}
+
+/** A picture that the service made, with a form of it that the browser can show. */
+export interface Result {
+  blob: Blob;
+  shown: Blob;
+  facts: Facts;
+  milliseconds: number;
+}

@@ -1,0 +1,82 @@
+/** Calls of the service, with the types of its OpenAPI document. The key stays in the tab. */
+
+import type { components, paths } from "../../openapi";
+
+type Failure = components["schemas"]["Failure"];
+export type Problem = NonNullable<Failure["errors"]>[number];
+
+type Body<Responses> = Responses[keyof Responses] extends { content: { "application/json": infer Found } } ? Found : never;
+
+/** The JSON answer of a call that succeeds. */
+export type Answer<Path extends keyof paths, Method extends keyof paths[Path] = "get" & keyof paths[Path]> =
+  paths[Path][Method] extends { responses: infer Responses } ? Body<Responses> : never;
+
+const KEY = "imgsvc-key";
+
+/** A refusal of the service. */
+export class ServiceError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly problems: Problem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+export const keys = {
+  get: (): string => sessionStorage.getItem(KEY) ?? "",
+  set: (key: string): void => sessionStorage.setItem(KEY, key),
+  forget: (): void => sessionStorage.removeItem(KEY),
+};
+
+/** Returns the address of a path of the service, which may be mounted below another one. */
+export function address(path: string): string {
+  return new URL(`../${path}`, document.baseURI).href;
+}
+
+export async function call(path: string, options: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(options.headers);
+  if (keys.get()) headers.set("Authorization", `Bearer ${keys.get()}`);
+  try {
+    // Without credentials the browser asks for no password of its own after a 401.
+    return await fetch(address(path), { ...options, headers, credentials: "omit" });
+  } catch (error) {
+    if (error instanceof DOMException) throw error; // aborted
+    throw new ServiceError(0, "The service cannot be reached. Is it still running?");
+  }
+}
+
+export async function refused(response: Response, header?: string | null): Promise<ServiceError> {
+  const text = header ?? (await response.text());
+  try {
+    const { message, errors } = JSON.parse(text) as Partial<Failure>;
+    return new ServiceError(response.status, message ?? response.statusText, errors);
+  } catch {
+    return new ServiceError(response.status, `The service answered ${response.status} ${response.statusText}.`);
+  }
+}
+
+/** Gets a JSON answer. A query may follow the path. */
+export async function get<Path extends keyof paths>(path: Path, query = ""): Promise<Answer<Path>> {
+  return (await answered(path.slice(1) + query)) as Answer<Path>;
+}
+
+/** Posts something, and returns the JSON answer. */
+export async function post<Path extends keyof paths>(
+  path: Path,
+  options: RequestInit & { at?: string } = {},
+): Promise<Answer<Path, "post" & keyof paths[Path]>> {
+  return (await answered(options.at ?? path.slice(1), { ...options, method: "POST" })) as Answer<Path, "post" & keyof paths[Path]>;
+}
+
+async function answered(path: string, options?: RequestInit): Promise<unknown> {
+  const response = await call(path, options);
+  if (!response.ok) throw await refused(response);
+  return response.json();
+}
+
+/** Returns what to tell about a failure. */
+export function told(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
