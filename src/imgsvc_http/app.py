@@ -58,7 +58,9 @@ def app_of(settings: Settings, process: NodeProcess) -> web.Application:
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
             async with (
-                own_state(settings, process) if process.is_whole else contextlib.nullcontext(process) as own,
+                contextlib.nullcontext(process)
+                if process.is_supervised
+                else own_state(settings, process) as own,
                 open_services(settings, own) as opened,
                 open_webhooks(opened) as webhooks,
                 sweeping(opened),

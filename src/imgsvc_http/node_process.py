@@ -20,6 +20,7 @@ class NodeProcess:
     Args:
         number: the number of the process. The first one also runs webhooks and deletes what has expired.
         processes: how many there are.
+        is_supervised: True if a parent owns the state folder and replaces this process when it ends.
         first_start: False if the process replaces one that died, so that others may be at work.
         counts: request rates of all processes.
         counts_of_pictures: those of pictures by URL, whose windows have another length.
@@ -34,6 +35,7 @@ class NodeProcess:
 
     number: int = 0
     processes: int = 1
+    is_supervised: bool = False
     first_start: bool = True
     counts: InterprocessCounts | None = attrs.field(default=None, repr=False)
     counts_of_pictures: InterprocessCounts | None = attrs.field(default=None, repr=False)
@@ -45,11 +47,6 @@ class NodeProcess:
     engine_ready: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
     engine_failure: SharedNumbers = attrs.field(factory=lambda: SharedNumbers(1), repr=False)
     forkserver: Forkserver | None = attrs.field(default=None, repr=False)
-
-    @property
-    def is_whole(self) -> bool:
-        """True for the only process."""
-        return self.processes == 1
 
     @property
     def has_duties(self) -> bool:

@@ -34,7 +34,6 @@ from imgsvc_http.server.certificate import certificate_to_trust, tls_context
 from imgsvc_http.server.channel import Channel
 from imgsvc_http.server.connection import Connection
 from imgsvc_http.server.connection_rate import ConnectionRate
-from imgsvc_http.server.intake import Intake, OwnPort
 from imgsvc_http.server.listener import Listener, listen
 from imgsvc_http.server.metrics_port import serving_metrics
 from imgsvc_http.server.supervisor import Signals, Supervisor
@@ -101,24 +100,19 @@ def serve(
         def greet_with(key: str | None) -> None:
             greet(Greeting(settings.base_url, key, sample_command(settings, key)))
 
-        processes = sizing_of(settings).processes
-        if processes > 1:
-            _serve_in_several(settings, tls, listening, processes, greet_with, forkserver)
-        else:
-            port = OwnPort(listening, settings.server.drain_seconds, greet_with)
-            _run(serve_process(settings, tls, NodeProcess(forkserver=forkserver), port))
+        _serve_supervised(settings, tls, listening, greet_with, forkserver)
 
 
 async def serve_process(
-    settings: Settings, tls: ssl.SSLContext, process: NodeProcess, intake: Intake
+    settings: Settings, tls: ssl.SSLContext, process: NodeProcess, channel: Channel
 ) -> None:
-    """Serve the connections of an intake until it says stop: the work of one process.
+    """Serve the connections of a channel until it says stop: the work of one process.
 
     Args:
         settings: those of the service.
         tls: certificate and key.
         process: which one this is.
-        intake: gives the connections.
+        channel: gives the connections.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)  # after each read and write the loop waits for other threads
     _keep_no_large_blocks()
@@ -127,7 +121,7 @@ async def serve_process(
     # The work of a client that has gone is given up: its handler is cancelled.
     runner = web.AppRunner(app, shutdown_timeout=_CLOSE_SECONDS, handler_cancellation=True)
     stops = asyncio.Semaphore(0)
-    intake.follow(stops)
+    channel.follow(stops)
     ending = contextlib.AsyncExitStack()
     try:
         if not await _unless_stopped(runner.setup(), stops):
@@ -148,7 +142,7 @@ async def serve_process(
                 slow_rate=server.slow_bytes_per_second,
             ),
             services.in_flight,
-            note_closed=intake.note_closed,
+            note_closed=channel.note_closed,
             most=process.part_of(server.connections) if server.connections else most_connections(),
             handshake_seconds=server.header_seconds,
             rate=ConnectionRate(server.connections_per_second / process.processes, server.trusted_proxies),
@@ -159,13 +153,13 @@ async def serve_process(
         gc.set_threshold(_GC_ALLOCATIONS)
         await listener.start()
         key = await first_key(services) if process.has_duties else None
-        intake.accept(listener.take)
-        intake.report_ready(key)
+        channel.accept(listener.take)
+        channel.report_ready(key)
         await stops.acquire()
         services.stopping.set()
         await stops.acquire()
         _log.info("Finishing requests in flight.")
-        await intake.close()
+        channel.close()
         await listener.drain(server.shutdown_seconds)
     finally:
         await ending.aclose()
@@ -188,11 +182,10 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def _serve_in_several(
+def _serve_supervised(
     settings: Settings,
     tls: ssl.SSLContext,
     listening: socket.socket,
-    processes: int,
     greet: Callable[[str | None], None],
     forkserver: Forkserver | None,
 ) -> None:
@@ -202,7 +195,8 @@ def _serve_in_several(
     """
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(Signals())
-        folder = settings.server.state_folder
+        server, processes = settings.server, sizing_of(settings).processes
+        folder = server.state_folder
         stack.enter_context(locked(folder))
         make_contents_private(folder)
         if forkserver is None:
@@ -216,6 +210,7 @@ def _serve_in_several(
             return
         node = NodeProcess(
             processes=processes,
+            is_supervised=True,
             counts=InterprocessCounts(),
             counts_of_pictures=InterprocessCounts(),
             changes=ChangeMark(folder),
@@ -229,7 +224,12 @@ def _serve_in_several(
         gc.collect()
         gc.freeze()  # keeps the memory that the processes share from being written to
         supervisor = Supervisor(
-            listening, listen, processes, signals, drain_seconds=settings.server.drain_seconds
+            listening,
+            listen,
+            processes,
+            signals,
+            drain_seconds=server.drain_seconds,
+            unresponsive_seconds=server.unresponsive_seconds,
         )
         if forkserver.process is not None:
             supervisor.collect(forkserver.process)

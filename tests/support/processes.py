@@ -19,10 +19,8 @@ def workers_of(parent: int) -> list[int]:
 
 def forked_workers_of(service: int) -> list[int]:
     """Return the workers of a service. Each process that listens has a server that forks them."""
-    servers = fork_servers_of(service)
-    if (listeners := listeners_of(service)) != [service]:
-        servers = [forked for first in servers for forked in _children(first, b"")]
-        servers += [own for listener in listeners for own in fork_servers_of(listener)]
+    servers = [forked for first in fork_servers_of(service) for forked in _children(first, b"")]
+    servers += [own for listener in listeners_of(service) for own in fork_servers_of(listener)]
     return [worker for server in servers for worker in _children(server, b"")]
 
 
@@ -33,7 +31,7 @@ def fork_servers_of(parent: int) -> list[int]:
 
 def listeners_of(service: int) -> list[int]:
     """Return the processes of a service that accept connections."""
-    return _children(service, b"imgsvc_cli") or [service]
+    return _children(service, b"imgsvc_cli")
 
 
 def children_of(parent: int) -> list[int]:

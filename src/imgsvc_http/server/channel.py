@@ -7,12 +7,16 @@ import contextlib
 import os
 import pickle
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from imgsvc_http.runtime.shared_memory import SharedNumbers
-from imgsvc_http.server.intake import Take
+from imgsvc_http.server.watchdog import Watchdog
+
+Take = Callable[[socket.socket], None]
+"""Takes a connection that was accepted."""
 
 CONNECTION = b"c"
 STOP = b"s"
@@ -31,7 +35,10 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 @attrs.define(eq=False)
 class Channel:
-    """The intake of a listening process beside others, from the parent.
+    """The end of a listening process: it gets connections from the parent, and is told to stop.
+
+    There are two stops: at the first, the process is no longer ready, so that balancers send no more
+    requests; at the second, it finishes those in flight and ends.
 
     ``closed`` holds how many connections each process has closed: the parent hands the next connection to
     the process with the fewest open ones.
@@ -39,11 +46,16 @@ class Channel:
 
     connection: socket.socket = attrs.field(repr=False)
     closed: SharedNumbers = attrs.field(repr=False)
+    watchdog: Watchdog = attrs.field(repr=False)
     number: int
     _take: Take | None = attrs.field(default=None, init=False)
 
     def follow(self, stops: asyncio.Semaphore) -> None:
-        """Release a semaphore at each stop that the parent tells. Connections are closed until `accept`."""
+        """Release a semaphore at each stop that the parent tells. Connections are closed until `accept`.
+
+        From now on the event loop shows the parent that it runs.
+        """
+        self.watchdog.beat(self.number)
         asyncio.get_running_loop().add_reader(self.connection, self._read, stops)
 
     def accept(self, take: Take) -> None:
@@ -63,7 +75,7 @@ class Channel:
         """Count a connection that was closed."""
         self.closed[self.number] += 1
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Take no more connections."""
         self._take = None
 

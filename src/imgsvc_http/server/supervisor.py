@@ -1,4 +1,6 @@
-"""The parent process: it accepts connections, hands them to listening processes, and replaces dead ones."""
+"""The parent process: it accepts connections, hands them to listening processes, and replaces those that die
+or hang.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,14 @@ from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.runtime.shared_memory import SharedNumbers
 from imgsvc_http.server import channel
 from imgsvc_http.server.channel import Channel
+from imgsvc_http.server.watchdog import LOOK_SECONDS, Watchdog
 
 _log = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _RETRY_SECONDS = 1.0
 _FULL_SECONDS = 0.005
+_ABORT_SECONDS = 1.0
 _WAKE_BYTES = 64
 _FIRST_PROCESS = 1
 _PR_SET_PDEATHSIG = 1
@@ -76,13 +80,15 @@ class _Listener:
     started: float
     ready: bool = False
     handed: int = 0
+    told_to_abort: float | None = None
 
 
 class Supervisor:
     """Runs listening processes behind one socket.
 
     Each new connection goes to the process with the fewest open ones: a few connections are spread as evenly
-    as many, which neither a shared listening socket nor one for each process (``SO_REUSEPORT``) does.
+    as many, which neither a shared listening socket nor one for each process (``SO_REUSEPORT``) does. A late
+    process gets connections only if all are late.
 
     Args:
         listening: the socket.
@@ -90,6 +96,7 @@ class Supervisor:
         processes: how many there are.
         signals: the signals that end the service.
         drain_seconds: how long connections are accepted after the first signal.
+        unresponsive_seconds: after which silence a process is killed and replaced.
     """
 
     def __init__(
@@ -100,11 +107,13 @@ class Supervisor:
         signals: Signals,
         *,
         drain_seconds: float,
+        unresponsive_seconds: float,
     ) -> None:
         self._listening = listening
         self._listen = listen
         self._drain_seconds = drain_seconds
         self._closed = SharedNumbers(processes)
+        self._watchdog = Watchdog(processes, unresponsive_seconds)
         self._listeners: dict[int, _Listener] = {}
         self._children: set[int] = set()  # beside the listeners
         self._missing: dict[int, float] = {}  # numbers of dead processes, and when to replace them
@@ -162,6 +171,7 @@ class Supervisor:
                 else:
                     self._signals.woken.recv(_WAKE_BYTES)
             self._collect_orphans()
+            self._end_hung()
             if not greeted and len(reports) == len(self._closed):
                 greeted = True
                 greet(reports[0])
@@ -172,10 +182,11 @@ class Supervisor:
     def _start(self, number: int, *, first: bool) -> None:
         ours, theirs = channel.pair()
         self._closed[number] = 0
+        self._watchdog.restart(number)
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_listener(parent, ours, Channel(theirs, self._closed, number), first)
+            self._become_listener(parent, ours, Channel(theirs, self._closed, self._watchdog, number), first)
         theirs.close()
         listener = _Listener(number, pid, ours, time.monotonic())
         self._listeners[number] = listener
@@ -230,9 +241,11 @@ class Supervisor:
             count = len(self._closed)
             candidates.sort(
                 key=lambda item: (
-                    item.handed - self._closed[item.number], (item.number - self._last - 1) % count
+                    self._watchdog.is_late(item.number),
+                    item.handed - self._closed[item.number],
+                    (item.number - self._last - 1) % count,
                 )
-            )  # fmt: skip
+            )
             for listener in candidates:
                 try:
                     socket.send_fds(listener.channel, [channel.CONNECTION], [connection.fileno()])
@@ -245,6 +258,20 @@ class Supervisor:
                 self._last = listener.number
                 return
             time.sleep(_FULL_SECONDS)
+            self._end_hung()
+
+    def _end_hung(self) -> None:
+        """Kill processes that hang. Their channels tell when they have ended."""
+        self._watchdog.look()
+        for listener in self._listeners.values():
+            if not self._watchdog.hangs(listener.number):
+                continue
+            if listener.told_to_abort is None:
+                _log.error("A listening process (%d) does not respond, and is ended.", listener.pid)
+                os.kill(listener.pid, signal.SIGABRT)  # the command then logs where it hangs
+                listener.told_to_abort = time.monotonic()
+            elif time.monotonic() - listener.told_to_abort > _ABORT_SECONDS:
+                os.kill(listener.pid, signal.SIGKILL)
 
     def _hear(self, listener: _Listener, reports: dict[int, Any], *, greeted: bool) -> None:
         """Take the report of a process, or note that it died."""
@@ -297,11 +324,11 @@ class Supervisor:
                 del self._missing[number]
                 self._start(number, first=False)
 
-    def _timeout(self) -> float | None:
+    def _timeout(self) -> float:
         moments = [] if self._signals.count else list(self._missing.values())
         if self._drain_at is not None and not self._stopping:
             moments.append(self._drain_at)
-        return max(0.0, min(moments) - time.monotonic()) if moments else None
+        return max(0.0, min([LOOK_SECONDS, *(moment - time.monotonic() for moment in moments)]))
 
     def _stop_if_signaled(self, greeted: bool) -> None:
         """Tell the processes to be no longer ready at the first signal, and to drain at the second or later.

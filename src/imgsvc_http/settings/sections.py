@@ -126,6 +126,13 @@ class ServerSettings:
         "workers. One for two cores when 0.",
         default=0,
     )
+    unresponsive_seconds: float = setting(
+        Number(1, 86_400),
+        "How long a process that accepts connections may not respond until it is killed and replaced, which "
+        "costs the requests on its connections. After some seconds, others get the new connections.",
+        unit="s",
+        default=30,
+    )
     connections_per_second: float = setting(
         Number(0, 10**6),
         "New connections that an address may open in a second; more wait for their turn after a burst of two "

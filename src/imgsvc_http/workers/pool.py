@@ -116,6 +116,7 @@ class ForkedWorkers:
 
     async def start(self) -> None:
         """Start the workers, so that the first request does not wait for them."""
+        self._share.running[self._share.number] = 0  # a process that was killed has left its own number
         await self._fill()
 
     async def run(self, task: Task, source: Path, *, account: str, background: bool = False) -> TaskResult:
@@ -338,7 +339,7 @@ class ForkedWorkers:
         begun, self._begun = self._begun, None
         if begun is not None:
             with contextlib.suppress(ConnectionError, MachineFailed):  # it died meanwhile
-                opened = begun if self._share.is_whole else begun.fork_server()
+                opened = begun.fork_server() if self._share.is_supervised else begun
                 await opened.ready()
                 return opened
         opened = Forkserver.begin(self._memory_bytes, self._scratch)

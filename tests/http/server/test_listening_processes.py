@@ -111,6 +111,55 @@ async def test_a_process_that_dies_is_replaced_and_nothing_is_lost(victim: int, 
     assert "A listening process ended unexpectedly (SIGKILL)" in log
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_process_that_hangs_is_replaced(processes: int, tmp_path: Path) -> None:
+    settings = {**TWO, "server.processes": processes, "server.unresponsive_seconds": 5}
+    with running(tmp_path / "state", settings) as service:
+        hanging, *others = listeners_of(service.process.pid)
+        os.kill(hanging, signal.SIGSTOP)
+        async with asyncio.timeout(120):
+            while hanging in (pids := listeners_of(service.process.pid)) or len(pids) != processes:
+                await asyncio.sleep(0.02)
+        assert set(others) < set(pids)
+        async with connections(service, 10) as clients:
+            picture = encoded.png().data
+            assert [(await upload(each, picture)).status for each in clients] == [200] * 10
+    assert "does not respond" in Path(f"{service.state}.log").read_text()
+
+
+async def test_others_serve_new_clients_before_a_process_that_hangs_is_replaced(service: Service) -> None:
+    hanging, other = listeners_of(service.process.pid)
+    os.kill(hanging, signal.SIGSTOP)
+    await asyncio.sleep(4)  # it hangs after 30
+    async with asyncio.timeout(120), connections(service, 10):
+        assert listeners_of(service.process.pid) == [hanging, other]
+
+
+async def test_a_process_that_is_slow_is_kept(service: Service) -> None:
+    """It computes, or waits for the system, for some seconds."""
+    before = listeners_of(service.process.pid)
+    for pid in before:
+        os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(4)
+    for pid in before:
+        os.kill(pid, signal.SIGCONT)
+    async with connections(service, 4):
+        assert listeners_of(service.process.pid) == before
+    assert "does not respond" not in Path(f"{service.state}.log").read_text()
+
+
+async def test_a_machine_that_was_suspended_replaces_no_process(tmp_path: Path) -> None:
+    with running(tmp_path / "state", {**TWO, "server.unresponsive_seconds": 3}) as service:
+        before = listeners_of(service.process.pid)
+        for pid in (service.process.pid, *before):
+            os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(5)
+        for pid in (service.process.pid, *before):
+            os.kill(pid, signal.SIGCONT)
+        async with connections(service, 4):
+            assert listeners_of(service.process.pid) == before
+
+
 async def test_every_process_sends_a_notification_again_after_a_restart(tmp_path: Path) -> None:
     async def failed(client: aiohttp.ClientSession) -> None:
         async with asyncio.timeout(60):

@@ -81,7 +81,7 @@ async def a_body(service: Service, kind: Kind, noise: Path, *, width: int = SIDE
 
 
 def memory_of(service: Service) -> int:
-    listeners = listeners_of(service.process.pid) or [service.process.pid]
+    listeners = listeners_of(service.process.pid)
     return sum(map(private_memory, listeners))
 
 
