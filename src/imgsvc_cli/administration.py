@@ -35,7 +35,8 @@ def in_database(
         changes: whether the work changes what a running service remembers.
 
     Raises:
-        SpecError: its tables are not those of this version. Commands do not change them.
+        SpecError: its tables are not those of this version, which commands do not change, or its encrypted
+            values have another master key.
         TargetError: the disk is full.
     """
     import asyncio
@@ -43,14 +44,17 @@ def in_database(
     with service_packages():
         from imgsvc_http.runtime.shared_memory import note_change
         from imgsvc_http.state.database import Database
+        from imgsvc_http.state.encrypted import check_some
         from imgsvc_http.state.failures import full_disk_named
         from imgsvc_http.state.migrating import check_tables, migrate, versions
+        from imgsvc_http.state.vault import present_vault
 
     async def with_database() -> T:
         if make and (await versions(settings.database_url)).state == "missing":
             await migrate(settings.database_url)
         await check_tables(settings.database_url)
         async with await Database.open(settings.database_url) as db:
+            await db.reading(lambda connection: check_some(connection, present_vault(settings)))
             return await work(db)
 
     with full_disk_named():

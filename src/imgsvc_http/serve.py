@@ -42,8 +42,8 @@ from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.settings.sections import temporary_state_folder
 from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import first_account
-from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
-from imgsvc_http.state.migrating import migrate_blocking
+from imgsvc_http.state.folder import check_scratch, locked, make_private
+from imgsvc_http.state.opening import prepare_state
 from imgsvc_http.workers.forkserver import Forkserver
 
 _log = logging.getLogger(__name__)
@@ -198,14 +198,13 @@ def _serve_supervised(
         server, processes = settings.server, sizing_of(settings).processes
         folder = server.state_folder
         stack.enter_context(locked(folder))
-        make_contents_private(folder)
         if forkserver is None:
             forkserver = stack.enter_context(
                 contextlib.closing(
                     Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
                 )
             )
-        migrate_blocking(settings.database_url)
+        prepare_state(settings)
         if signals.count:
             return
         node = NodeProcess(

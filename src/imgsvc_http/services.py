@@ -41,10 +41,11 @@ from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.runtime.shares import Shares
 from imgsvc_http.settings import Settings, sizing_of
 from imgsvc_http.settings.sizing import most_connections
-from imgsvc_http.state import accounts, reservations
+from imgsvc_http.state import accounts, lease, reservations
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.folder import check_scratch, locked, make_contents_private, make_private
-from imgsvc_http.state.migrating import migrate
+from imgsvc_http.state.folder import check_scratch, locked, make_private
+from imgsvc_http.state.lease import Lease
+from imgsvc_http.state.opening import prepare_state
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import SourceFiles
@@ -66,6 +67,7 @@ class Services:
 
     settings: Settings
     db: Database
+    lease: Lease
     vault: Vault
     authenticator: Authenticator
     signing_keys: SigningKeys
@@ -140,8 +142,7 @@ async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[N
     make_private(folder)
     check_scratch(settings.server.scratch)
     with locked(folder):
-        await run_in_daemon_thread(make_contents_private, folder)
-        await migrate(settings.database_url)
+        await run_in_daemon_thread(prepare_state, settings)
         yield attrs.evolve(process, changes=ChangeMark(folder))
 
 
@@ -152,6 +153,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         workers = open_pool(settings.workers, sizing_of(settings), process, settings.server.scratch)
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))
+        held = await stack.enter_async_context(Lease.open(db))
         await _check_accounts(db, settings.delivery.paying)
         rates = _rates(settings, process)
         stack.push_async_callback(rates.close)
@@ -199,6 +201,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         cache = open_cache(
             settings,
             db,
+            held,
             _is_gone,
             memory_bytes=process.part_of(settings.cache.memory_bytes),
             alone=process.processes == 1 and not db.is_shared,
@@ -207,13 +210,14 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         services = Services(
             settings=settings,
             db=db,
+            lease=held,
             vault=vault,
             authenticator=Authenticator(db, changes=process.changes),
             signing_keys=SigningKeys(db, vault, changes=process.changes),
             presets=KnownPresets(db, settings.presets, changes=process.changes),
             rates=rates,
-            quota=await stack.enter_async_context(QuotaCounts.open(db)),
-            answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours)),
+            quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
+            answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),
             source_files=source_files,
             pipeline=pipeline,
             process=process,
@@ -229,9 +233,6 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         )
         if process.has_duties and process.first_start:
             services.source_files.clear()
-            if not db.is_shared:
-                await idempotency.release_all(db)
-                await reservations.give_back_expired(db, now() + reservations.LEASE)  # all processes died
         await workers.start()
         yield services
 
@@ -283,7 +284,8 @@ async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
-        lambda: reservations.give_back_expired(services.db, now()),
+        lambda: reservations.give_back_lost(services.db, now()),
+        lambda: lease.forget_expired(services.db, now()),
     )
     while True:
         for task in tasks:

@@ -12,6 +12,7 @@ from typing import Any
 from imgsvc_http.gate.quota import QuotaCounts
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.migrating import migrate
 
 
@@ -40,7 +41,11 @@ def spend_in_turns(url: str, account_id: str, now: datetime, times: int) -> int:
     """Spend as a process of the service does: some requests at a time, which go on at their own pace."""
 
     async def spend_all() -> int:
-        async with await Database.open(url) as db, QuotaCounts.open(db) as counts:
+        async with (
+            await Database.open(url) as db,
+            Lease.open(db) as lease,
+            QuotaCounts.open(db, lease) as counts,
+        ):
 
             async def spend_some() -> int:
                 done = 0
@@ -54,10 +59,12 @@ def spend_in_turns(url: str, account_id: str, now: datetime, times: int) -> int:
     return asyncio.run(spend_all())
 
 
-async def hold_reservation(url: str, account_id: str, moment: str, lease: str) -> None:
+async def hold_reservation(url: str, account_id: str, moment: str, seconds: str) -> None:
     """Reserve a part of a quota, tell so, and wait to be killed."""
     async with await Database.open(url) as db:
-        counts = QuotaCounts(db, lease=timedelta(seconds=float(lease)))
+        lease = Lease(db, timedelta(seconds=float(seconds)))
+        await lease.renew()
+        counts = QuotaCounts(db, lease)
         for _ in range(20):
             await counts.spend(account_id, datetime.fromisoformat(moment))
         await counts.write()

@@ -45,20 +45,20 @@ def rotate(drop_old: bool, settings: Settings, as_json: bool) -> None:
     """
 
     async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import reencryption, vault
+        from imgsvc_http.state import encrypted, vault
 
         if settings.security.master_keys and drop_old:
             message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
             raise SpecError([Problem("--drop-old", message)])
-        await reencryption.check_all(db, vault.present_vault(settings))
+        await encrypted.check_all(db, vault.present_vault(settings))
         opened = vault.open_vault(settings)
         if settings.security.master_keys:
-            return {"encrypted": await reencryption.reencrypt_all(db, opened), "dropped": 0}
+            return {"encrypted": await encrypted.reencrypt_all(db, opened), "dropped": 0}
         file = vault.key_file(settings)
         with vault.locked(file):
             if not drop_old:
                 vault.add_master_key(file)
-            count = await reencryption.reencrypt_all(db, vault.open_vault(settings))
+            count = await encrypted.reencrypt_all(db, vault.open_vault(settings))
             return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}
 
     echo_object(in_database(settings, work), as_json)

@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
+from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import Entry, Made, Unchanged
 from imgsvc_http.cache.freshness import FreshnessBounds
-from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
@@ -58,7 +58,7 @@ class Cache:
     Args:
         memory_bytes: the most memory of entries.
         place: the tier in a folder or bucket.
-        leases: keep nodes that share the place from making the same picture at the same time.
+        claims: keep processes that share the place from making the same picture at the same time.
         fresh: bounds of freshness, which callers apply to what sources say.
         stale: bounds of stale answers.
         is_gone: tells if an error of `Produce` means that the source is gone. After any other error, a stale
@@ -73,7 +73,7 @@ class Cache:
         *,
         memory_bytes: int,
         place: PlaceTier | None = None,
-        leases: Leases | None = None,
+        claims: Claims | None = None,
         fresh: FreshnessBounds,
         stale: StaleBounds,
         is_gone: Callable[[Exception], bool],
@@ -85,7 +85,7 @@ class Cache:
         self.memory = MemoryTier(memory_bytes)
         self.place = place
         self.freshness_bounds = fresh
-        self._leases = leases
+        self._claims = claims
         self._stale = stale
         self._is_gone = is_gone
         self._clock = clock
@@ -222,9 +222,9 @@ class Cache:
 
     async def _produce_alone(self, order: _Order, known: Entry | None) -> CacheResult:
         """Produce while no other node does; return what another node made meanwhile."""
-        if self._leases is None:
+        if self._claims is None:
             return await self._produce(order, known)
-        lease = contextlib.AsyncExitStack()
+        claim = contextlib.AsyncExitStack()
         made: Entry | None = None
 
         async def is_made() -> bool:
@@ -234,17 +234,17 @@ class Cache:
                 made = found
             return made is not None
 
-        await lease.enter_async_context(self._leases.held(order.key, is_made))
+        await claim.enter_async_context(self._claims.held(order.key, is_made))
         try:
             if made is not None or await is_made():
                 assert made is not None
                 return CacheResult(made, "hit")
             return await self._produce(order, known)
         finally:
-            self._in_background(self._release_when_written(order.key, lease))
+            self._in_background(self._give_up_when_written(order.key, claim))
 
-    async def _release_when_written(self, key: str, lease: contextlib.AsyncExitStack) -> None:
-        async with lease:
+    async def _give_up_when_written(self, key: str, claim: contextlib.AsyncExitStack) -> None:
+        async with claim:
             if self.place is not None:
                 await self.place.written(key)
 

@@ -10,14 +10,15 @@ from functools import partial
 
 from imgsvc_http.cache import purges
 from imgsvc_http.cache.cache import Cache, StaleBounds
+from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.freshness import FreshnessBounds
-from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import open_place
 from imgsvc_http.cache.purging import watch
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lease import Lease
 
 
 def open_place_tier(settings: Settings, db: Database, *, alone: bool = False) -> PlaceTier | None:
@@ -30,6 +31,7 @@ def open_place_tier(settings: Settings, db: Database, *, alone: bool = False) ->
 async def open_cache(
     settings: Settings,
     db: Database,
+    lease: Lease,
     is_gone: Callable[[Exception], bool],
     *,
     memory_bytes: int,
@@ -41,6 +43,7 @@ async def open_cache(
     Args:
         settings: the settings of the service.
         db: the database, which has the index.
+        lease: that of this process.
         is_gone: tells if an error of making a picture means that its source is gone.
         memory_bytes: the most memory of entries in this process.
         alone: True if no other process has the same database.
@@ -51,7 +54,7 @@ async def open_cache(
     cache = Cache(
         memory_bytes=memory_bytes,
         place=place,
-        leases=None if place is None or alone else Leases(db),
+        claims=None if place is None or alone else Claims(lease),
         fresh=FreshnessBounds(
             default_seconds=own.default_seconds, min_seconds=own.min_seconds, max_seconds=own.max_seconds
         ),

@@ -7,7 +7,7 @@ import logging
 import time
 from datetime import timedelta
 
-from imgsvc_http.cache import leases, purges
+from imgsvc_http.cache import claims, purges
 from imgsvc_http.cache.cache import Cache
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database
@@ -46,7 +46,7 @@ async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
             if time.monotonic() > cleaned + _CLEANUP_SECONDS:
                 cleaned = time.monotonic()
                 await purges.forget(db, now() - lifetime)
-                await leases.forget_expired(db, now())
+                await claims.forget_lost(db, now())
         except Exception as error:  # of a database or a file system, which may come back
             _log.warning("Purges of other nodes are not known yet; trying again: %s", error)
 

@@ -7,9 +7,8 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
-from uuid import uuid4
 
 import attrs
 
@@ -18,7 +17,8 @@ from imgsvc_http.runtime.clock import month_of, now
 from imgsvc_http.runtime.completion import run_to_completion
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.reservations import LEASE, count_or_wait
+from imgsvc_http.state.lease import Lease
+from imgsvc_http.state.reservations import count_or_wait
 
 _log = logging.getLogger(__name__)
 
@@ -65,22 +65,21 @@ class QuotaCounts:
 
     Args:
         db: the database.
-        lease: how long a reservation lasts that is not renewed.
+        lease: that of this process.
     """
 
-    def __init__(self, db: Database, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, db: Database, lease: Lease) -> None:
         self.db = db
         self._lease = lease
-        self._holder = uuid4().hex
         self._reserved: dict[tuple[str, str], _Reservation] = {}
         self._is_asked = asyncio.Event()
         self._writing = asyncio.Lock()
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, db: Database, *, lease: timedelta = LEASE) -> AsyncIterator[QuotaCounts]:
+    async def open(cls, db: Database, lease: Lease) -> AsyncIterator[QuotaCounts]:
         """Write what is counted until the block ends, and then give back what is reserved."""
-        counts = cls(db, lease=lease)
+        counts = cls(db, lease)
         writing = asyncio.create_task(counts._write_often())
         try:
             yield counts
@@ -146,19 +145,18 @@ class QuotaCounts:
 
     async def _renew(self, key: tuple[str, str], reservation: _Reservation) -> None:
         """Renew a reservation. Meanwhile pictures are counted in the database."""
-        wanted = min(2 * reservation.asked, _MOST) if reservation.asked >= _BUSY else 0
-        spent, began = reservation.spent, time.monotonic()
+        is_busy = reservation.asked >= _BUSY and self._lease.is_held
+        wanted = min(2 * reservation.asked, _MOST) if is_busy else 0
+        spent, until = reservation.spent, self._lease.until
         reservation.asked = reservation.left = 0
         try:
-            left = await reservations.renew(
-                self.db, self._holder, *key, spent=spent, wanted=wanted, now=now(), lease=self._lease
-            )
+            left = await reservations.renew(self.db, self._lease.holder, *key, spent=spent, wanted=wanted)
         except Exception as error:  # whatever a driver makes of a lost connection
             _log.warning("Pictures of %s are counted one by one, as none can be reserved: %s", key[0], error)
             return
         reservation.spent -= spent
         reservation.left = left - reservation.spent  # which were taken back meanwhile
-        reservation.until = began + self._lease.total_seconds() / 2 if left else 0.0
+        reservation.until = until if left else 0.0
 
 
 @attrs.frozen

@@ -1,9 +1,8 @@
 """Requests with an ``Idempotency-Key`` are processed once, however often they are sent.
 
-A request claims its key, renews the lease of its claim while it is processed, and then keeps its answer. A
-request that makes a record keeps its answer in the same transaction, so that no death of the process comes
-between them. The claim of a process that died ends with its lease, or when the only process of the service
-starts again. Answers are encrypted, as they may repeat what the request held.
+A request claims its key while it is processed, and then keeps its answer. One that makes a record keeps its
+answer in the same transaction, so that no death of the process comes between them. The claims of a process
+that died end with its lease. Answers are encrypted, as they may repeat what the request held.
 """
 
 from __future__ import annotations
@@ -11,12 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from uuid import uuid4
 
 import attrs
 from aiohttp import web
@@ -30,15 +26,12 @@ from imgsvc_http.routing import Parameter
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.completion import run_or_undo, run_to_completion
 from imgsvc_http.state.database import Database, insert, writing
+from imgsvc_http.state.lease import Lease, is_alive
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.validation import check_text
 from imgsvc_http.state.vault import Vault
 
-_log = logging.getLogger(__name__)
-
 _KEY_LENGTH = 255
-_LEASE = timedelta(minutes=1)  # as long as a request has to wait whose node died
-_RENEWALS_IN_LEASE = 3
 _LIFETIME = timedelta(hours=24)
 # A repeated request may have another outcome then.
 _NOT_FINAL = (HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
@@ -63,7 +56,7 @@ class KeyClaim:
 
     account_id: str
     key: str
-    token: str
+    holder: str
 
     @property
     def row(self) -> ColumnElement[bool]:
@@ -71,17 +64,21 @@ class KeyClaim:
         return and_(
             AnswerRow.account_id == self.account_id,
             AnswerRow.key == self.key,
-            AnswerRow.claim == self.token,
+            AnswerRow.holder == self.holder,
         )
 
 
 @attrs.frozen
 class AnswerStore:
-    """Where the answers of requests with keys are kept, encrypted, and for how long."""
+    """Where the answers of requests with keys are kept, encrypted, and for how long.
+
+    Claims last as long as the ``lease`` of this process.
+    """
 
     db: Database
     vault: Vault = attrs.field(repr=False)
     lifetime: timedelta
+    lease: Lease
 
 
 async def once(
@@ -109,7 +106,8 @@ async def once(
             await abandon(store.db, claimed)
 
     account_id = request[PRINCIPAL].account_id
-    claimed = await run_or_undo(claim(store.db, store.vault, account_id, key, digest, now()), give_up)
+    claiming = claim(store.db, store.vault, store.lease.holder, account_id, key, digest, now())
+    claimed = await run_or_undo(claiming, give_up)
     if isinstance(claimed, Response):
         return attrs.evolve(claimed, headers={**claimed.headers, "Idempotent-Replayed": "true"})
     kept = False
@@ -121,8 +119,7 @@ async def once(
             raise refusal("request_in_progress")
 
     try:
-        async with held(store.db, claimed, now):
-            answer = await work(keep)
+        answer = await work(keep)
     except (Refusal, ImgsvcError) as error:
         refused = error if isinstance(error, Refusal) else refusal_of(error)
         if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
@@ -152,71 +149,47 @@ def fingerprint(*parts: bytes) -> str:
 def claim(
     connection: Connection,
     vault: Vault,
+    holder: str,
     account_id: str,
     key: str,
     fingerprint: str,
     now: datetime,
-    *,
-    lease: timedelta = _LEASE,
 ) -> KeyClaim | Response:
     """Claim a key of an account for a request, or return the answer that the request got before.
+
+    The holder is the process that asks.
 
     Raises:
         SpecError: the key has not 1 to 255 printable characters.
         Refusal: the key belongs to another request, or the same one is being processed.
     """
     check_text("Header", "Idempotency-Key", key, maximum=_KEY_LENGTH)
-    mine = KeyClaim(account_id, key, uuid4().hex)
-    values = {"fingerprint": fingerprint, "claim": mine.token, "expires_at": now + lease}
+    values = {"fingerprint": fingerprint, "holder": holder, "body": None, "expires_at": None}
     put = (
         insert(connection, AnswerRow)
         .values(account_id=account_id, key=key, **values)
         .on_conflict_do_update(
             index_elements=["account_id", "key"],
-            set_={**values, "status": None, "headers": None, "body": None},
-            where=AnswerRow.expires_at <= now,
+            set_=values,
+            where=_is_over(now) & ~(AnswerRow.body.is_(None) & (AnswerRow.holder == holder)),
         )
-        .returning(AnswerRow.claim)
+        .returning(AnswerRow.holder)
     )
     if connection.execute(put).first() is not None:
-        return mine
+        return KeyClaim(account_id, key, holder)
     query = select(AnswerRow).where(AnswerRow.account_id == account_id, AnswerRow.key == key)
     row = connection.execute(query).one()
     if row.fingerprint != fingerprint:
         raise refusal("idempotency_conflict")
     if row.body is None:
         raise refusal("request_in_progress")
-    if row.status is not None:  # kept by an earlier version
-        return Response(row.status, dict(row.headers), row.body)
     return _opened(vault, row.body)
 
 
-@asynccontextmanager
-async def held(
-    db: Database, claim: KeyClaim, clock: Callable[[], datetime], *, lease: timedelta = _LEASE
-) -> AsyncIterator[None]:
-    """Renew the lease of a claim until the block ends."""
-    renewing = asyncio.create_task(_renew(db, claim, clock, lease))
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        await asyncio.wait([renewing])
-
-
-async def _renew(db: Database, claim: KeyClaim, clock: Callable[[], datetime], lease: timedelta) -> None:
-    while True:
-        await asyncio.sleep(lease.total_seconds() / _RENEWALS_IN_LEASE)
-        try:
-            await _extend(db, claim, clock() + lease)
-        except Exception as error:  # whatever a driver makes of a lost connection
-            _log.warning("The lease of an Idempotency-Key was not renewed; trying again: %s", error)
-
-
-@writing
-def _extend(connection: Connection, claim: KeyClaim, until: datetime) -> None:
-    change = update(AnswerRow).where(claim.row, AnswerRow.body.is_(None))
-    connection.execute(change.values(expires_at=until))
+def _is_over(now: datetime) -> ColumnElement[bool]:
+    """Return the condition for answers that have expired, and for claims of processes that died."""
+    is_lost = AnswerRow.body.is_(None) & ~is_alive(AnswerRow.holder, now)
+    return (AnswerRow.expires_at <= now) | is_lost
 
 
 async def finish(
@@ -261,12 +234,6 @@ def abandon(connection: Connection, claim: KeyClaim) -> None:
 
 
 @writing
-def release_all(connection: Connection) -> None:
-    """Delete all claims, after the only process that worked on them died."""
-    connection.execute(delete(AnswerRow).where(AnswerRow.body.is_(None)))
-
-
-@writing
 def purge(connection: Connection, now: datetime) -> int:
-    """Delete answers and claims that have expired. Return their number."""
-    return connection.execute(delete(AnswerRow).where(AnswerRow.expires_at <= now)).rowcount
+    """Delete answers that have expired, and claims of processes that died. Return their number."""
+    return connection.execute(delete(AnswerRow).where(_is_over(now))).rowcount

@@ -168,7 +168,7 @@ def count_picture(connection: Connection, account_id: str, now: datetime) -> boo
 
     if count():
         return True
-    reservations.give_back_expired_in(connection, account_id, month, utc_now())
+    reservations.give_back_lost_in(connection, account_id, month, utc_now())
     if count():
         return True
     if reservations.held(connection, account_id, month):

@@ -1,24 +1,22 @@
 """Reservations: parts of monthly quotas that processes count in memory.
 
-What is reserved counts as used, so that all processes together never exceed a quota. A reservation ends if it
-is not renewed, since its process died, and is given back.
+What is reserved counts as used, so that all processes together never exceed a quota. The reservations of a
+process whose lease has ended are given back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, select, update
 
 from imgsvc_http.runtime.completion import run_or_undo
 from imgsvc_http.state.database import counting, upsert
+from imgsvc_http.state.lease import is_alive
 from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
-
-LEASE = timedelta(seconds=10)
-"""How long a reservation lasts that is not renewed."""
 
 _PART = 16  # so much of what is left, that the last pictures are counted one by one
 
@@ -67,8 +65,6 @@ def renew(
     *,
     spent: int,
     wanted: int,
-    now: datetime,
-    lease: timedelta = LEASE,
 ) -> int:
     """Count what was spent of a reservation, and make it as large as wanted, or as the quota allows.
 
@@ -79,8 +75,6 @@ def renew(
         month: the month, written ``2026-11``.
         spent: how many pictures of the reservation were made since it was renewed.
         wanted: how many further pictures to reserve; 0 ends the reservation.
-        now: the present moment.
-        lease: how long the reservation lasts.
 
     Returns:
         How many pictures are reserved.
@@ -91,17 +85,11 @@ def renew(
     if used is None or found is None:
         return 0
     quota, known = found
-    held = (known or 0) - spent  # less than 0 if it has expired and was given back
+    held = (known or 0) - spent  # less than 0 if it was given back
     reserved = min(wanted, max(0, quota - used + held) // _PART)
     connection.execute(_SET_USED, {**of, "now_used": used + reserved - held})
     if reserved:
-        row = {
-            "account_id": account_id,
-            "month": month,
-            "holder": holder,
-            "held": reserved,
-            "expires_at": now + lease,
-        }
+        row = {"account_id": account_id, "month": month, "holder": holder, "held": reserved}
         connection.execute(upsert(connection, ReservationRow), row)
     elif known is not None:
         connection.execute(_END, of)
@@ -114,23 +102,27 @@ def held(connection: Connection, account_id: str, month: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def give_back_expired_in(connection: Connection, account_id: str, month: str, now: datetime) -> None:
-    """Give back what processes that died had reserved of a quota."""
+def give_back_lost_in(connection: Connection, account_id: str, month: str, now: datetime) -> None:
+    """Give back what processes without a lease have reserved of a quota."""
     of_month = _of_month(account_id, month)
     connection.execute(select(UsageRow.used).where(of_month).with_for_update())
-    expired = delete(ReservationRow).where(_reserved(account_id, month), ReservationRow.expires_at <= now)
-    given_back = sum(connection.execute(expired.returning(ReservationRow.held)).scalars())
+    lost = delete(ReservationRow).where(_reserved(account_id, month), _is_lost(now))
+    given_back = sum(connection.execute(lost.returning(ReservationRow.held)).scalars())
     if given_back:
         connection.execute(update(UsageRow).where(of_month).values(used=UsageRow.used - given_back))
 
 
 @counting
-def give_back_expired(connection: Connection, now: datetime) -> None:
-    """Give back what processes that died had reserved of all quotas."""
+def give_back_lost(connection: Connection, now: datetime) -> None:
+    """Give back what processes without a lease have reserved of all quotas."""
     columns = (ReservationRow.account_id, ReservationRow.month)
-    query = select(*columns).where(ReservationRow.expires_at <= now).distinct().order_by(*columns)
+    query = select(*columns).where(_is_lost(now)).distinct().order_by(*columns)
     for account_id, month in connection.execute(query).all():
-        give_back_expired_in(connection, account_id, month, now)
+        give_back_lost_in(connection, account_id, month, now)
+
+
+def _is_lost(now: datetime) -> ColumnElement[bool]:
+    return ~is_alive(ReservationRow.holder, now)
 
 
 def _of_month(account_id: str | BindParameter[str], month: str | BindParameter[str]) -> ColumnElement[bool]:

@@ -117,7 +117,6 @@ class ReservationRow(Base):
     month: Mapped[str] = mapped_column(String(7), primary_key=True)
     holder: Mapped[str] = mapped_column(String(64), primary_key=True)
     held: Mapped[int]
-    expires_at: Mapped[datetime]
 
 
 class ApiKeyRow(Base):
@@ -191,11 +190,7 @@ class WatermarkRow(Base):
 
 
 class AnswerRow(Base):
-    """A request with an idempotency key, and its encrypted answer. Without a ``body`` the request is running.
-
-    Only answers that an earlier version kept have ``status`` and ``headers``. Nodes of that version take the
-    other ones for running requests.
-    """
+    """A request with an idempotency key. Its holder processes it until there is an encrypted answer."""
 
     __tablename__ = "answers"
     __table_args__ = (Index("ix_answers_expires_at", "expires_at"),)
@@ -203,11 +198,9 @@ class AnswerRow(Base):
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
     key: Mapped[str] = mapped_column(String(255), primary_key=True)
     fingerprint: Mapped[str] = mapped_column(String(64))
-    claim: Mapped[str] = mapped_column(String(64))
-    expires_at: Mapped[datetime]
-    status: Mapped[int | None]
-    headers: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
+    holder: Mapped[str] = mapped_column(String(64))
     body: Mapped[bytes | None]
+    expires_at: Mapped[datetime | None]  # of the answer
 
 
 UNSETTLED = ("created", "scheduled", "dispatched")
@@ -290,11 +283,19 @@ class CachePurgeRow(Base):
     purged_at: Mapped[datetime]
 
 
-class CacheLeaseRow(Base):
-    """The right of a node to make the picture of a key, while others wait for it."""
+class CacheClaimRow(Base):
+    """The right of a process to make the picture of a key, while others wait for it."""
 
-    __tablename__ = "cache_leases"
+    __tablename__ = "cache_claims"
 
     key: Mapped[bytes] = mapped_column(primary_key=True)
     holder: Mapped[str] = mapped_column(String(64))
+
+
+class LeaseRow(Base):
+    """The lease of a process. Other tables name its holder."""
+
+    __tablename__ = "leases"
+
+    holder: Mapped[str] = mapped_column(String(64), primary_key=True)
     expires_at: Mapped[datetime]

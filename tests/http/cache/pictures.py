@@ -9,8 +9,8 @@ import attrs
 
 from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
 from imgsvc_http.cache.cache import PurgesAfter, StaleBounds
+from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import entry_key
-from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.runtime.shared_memory import ChangeMark
 
@@ -98,7 +98,7 @@ def new_cache(
     *,
     memory_bytes: int = 2**20,
     place: PlaceTier | None = None,
-    leases: Leases | None = None,
+    claims: Claims | None = None,
     purges_after: PurgesAfter | None = None,
     changes: ChangeMark | None = None,
 ) -> Cache:
@@ -108,7 +108,7 @@ def new_cache(
     return Cache(
         memory_bytes=memory_bytes,
         place=place,
-        leases=leases,
+        claims=claims,
         fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
         stale=StaleBounds(revalidating_seconds=STALE, failing_seconds=FAILING),
         is_gone=lambda error: isinstance(error, Gone),

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from imgsvc_http.cache import Cache, leases, purges
+from imgsvc_http.cache import Cache, claims, purges
+from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import source_digest
-from imgsvc_http.cache.leases import Leases
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.cache.purges import EVERYTHING
@@ -23,6 +23,7 @@ from imgsvc_http.cache.purging import purge, watch
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lease import Lease
 from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
 
 pytestmark = pytest.mark.asyncio
@@ -32,10 +33,10 @@ pytestmark = pytest.mark.asyncio
 async def node(
     url: str, folder: Path, clock: Clock, changes: ChangeMark | None = None
 ) -> AsyncIterator[tuple[Cache, Database]]:
-    async with await Database.open(url) as db:
+    async with await Database.open(url) as db, Lease.open(db) as lease:
         tier = PlaceTier(LocalPlace(folder), db, 2**24, clock=clock)
         cache = new_cache(
-            clock, place=tier, leases=Leases(db), purges_after=partial(purges.after, db), changes=changes
+            clock, place=tier, claims=Claims(lease), purges_after=partial(purges.after, db), changes=changes
         )
         try:
             yield cache, db
@@ -99,19 +100,21 @@ async def test_the_newest_picture_of_all_nodes_is_answered_while_the_source_is_d
             assert (result.state, result.entry.picture.etag) == ("stale", '"2"')
 
 
-async def test_the_lease_of_a_dead_node_ends(db: Database) -> None:
+async def test_the_claim_of_a_dead_process_ends_with_its_lease(db: Database) -> None:
     async def is_made() -> bool:
         return False
 
     key = "ab" * 32
-    short = Leases(db, lease=timedelta(seconds=1.5))
-    assert await leases._take(db, key, "a dead node", now(), timedelta(seconds=0.3))
-    began = asyncio.get_running_loop().time()
-    async with short.held(key, is_made):
-        assert asyncio.get_running_loop().time() - began > 0.2
-        await asyncio.sleep(2)  # the lease is renewed
-        assert not await leases._take(db, key, "another", now(), timedelta(seconds=1))
-    assert await leases._take(db, key, "another", now(), timedelta(seconds=1))
+    dead = Lease(db, timedelta(seconds=0.5), "a dead process")
+    await dead.renew()
+    assert await claims.take(db, key, dead.holder, now())
+    async with Lease.open(db) as lease:
+        began = asyncio.get_running_loop().time()
+        async with Claims(lease).held(key, is_made):
+            assert asyncio.get_running_loop().time() - began > 0.2
+            assert not await claims.take(db, key, "another", now())
+        assert await claims.take(db, key, "another", now())
+        assert await claims.take(db, key, lease.holder, now())  # the other one has no lease
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])  # several nodes have no SQLite together
@@ -226,7 +229,7 @@ async def test_without_the_database_each_node_computes(url: str, tmp_path: Path,
     async with node(url, tmp_path / "cache", clock) as (cache, db):
         await asyncio.to_thread(db.engine.dispose)
         with db.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE cache_leases")
+            connection.exec_driver_sql("DROP TABLE cache_claims")
             connection.exec_driver_sql("DROP TABLE cache_entries")
         assert (await ask(cache, produce)).state == "miss"
         assert (await ask(cache, produce)).state == "hit"

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pytest
+import pytest_asyncio
 from sqlalchemy import func, select
 
 from imgsvc_http.gate.quota import Call, QuotaCounts, charged
@@ -16,6 +18,7 @@ from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.tables import ReservationRow
 from tests.http.conftest import NOW
 from tests.http.processes import at_once, spend_in_turns
@@ -31,10 +34,18 @@ asyncio.run(hold_reservation(*sys.argv[1:]))
 """
 
 
+@pytest_asyncio.fixture
+async def lease(db: Database) -> Lease:
+    """A lease that lasts for longer than a test."""
+    lease = Lease(db, _LONG)
+    await lease.renew()
+    return lease
+
+
 @pytest.fixture
-def counts(db: Database) -> QuotaCounts:
+def counts(lease: Lease) -> QuotaCounts:
     """Counts that are written when a test says so."""
-    return QuotaCounts(db, lease=_LONG)
+    return QuotaCounts(lease.db, lease)
 
 
 async def _spend(counts: QuotaCounts, account: Account, times: int, moment: datetime = NOW) -> int:
@@ -67,8 +78,8 @@ async def test_few_pictures_are_counted_in_the_database(
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 3)
 
 
-async def test_what_is_not_needed_is_given_back(db: Database, account: Account) -> None:
-    async with QuotaCounts.open(db) as counts, asyncio.timeout(60):
+async def test_what_is_not_needed_is_given_back(db: Database, account: Account, lease: Lease) -> None:
+    async with QuotaCounts.open(db, lease) as counts, asyncio.timeout(60):
         await _spend(counts, account, 20)
         while not await _reserved(db):
             await asyncio.sleep(0.02)
@@ -78,12 +89,12 @@ async def test_what_is_not_needed_is_given_back(db: Database, account: Account) 
 
 
 async def test_the_last_picture_is_spent_and_no_other(
-    db: Database, counts: QuotaCounts, account: Account
+    db: Database, counts: QuotaCounts, account: Account, lease: Lease
 ) -> None:
     """One process reserves a part of what is left, and another one waits for it at the end."""
     await _spend(counts, account, 20)
     await counts.write()
-    other = QuotaCounts(db, lease=_LONG)
+    other = QuotaCounts(db, attrs.evolve(lease, holder="other"))
     async with asyncio.timeout(60):
         assert await _spend(other, account, 940) == 940
         last = [asyncio.create_task(other.spend(account.id, NOW)) for _ in range(40)]
@@ -104,16 +115,17 @@ async def test_many_processes_spend_exactly_the_quota(url: str, db: Database, ac
     assert await accounts.usage(db, account.id, NOW) == Usage(2000, 2000)
 
 
-async def test_a_killed_process_gives_back_what_it_held(url: str, db: Database, account: Account) -> None:
-    lease = 3.0
-    command = [sys.executable, "-c", HOLDING, url, account.id, NOW.isoformat(), str(lease)]
+async def test_a_killed_process_gives_back_what_it_held(
+    url: str, db: Database, account: Account, lease: Lease
+) -> None:
+    command = [sys.executable, "-c", HOLDING, url, account.id, NOW.isoformat(), "3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert await asyncio.to_thread(process.stdout.readline) == "reserved\n"
         process.send_signal(signal.SIGKILL)
     assert await _reserved(db) == 40
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
-    async with asyncio.timeout(60), QuotaCounts.open(db) as counts:
+    async with asyncio.timeout(60), QuotaCounts.open(db, lease) as counts:
         assert await _spend(counts, account, 990) == 980
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1000)
 
@@ -131,7 +143,7 @@ async def test_a_kill_loses_the_count_of_no_more_than_was_reserved(
     made = await _spend(counts, account, asked)
     await counts.write()
     made += await _spend(counts, account, bound + 20)
-    await reservations.give_back_expired(db, now() + 2 * _LONG)  # the process is gone, and ``counts`` with it
+    await reservations.give_back_lost(db, now() + 2 * _LONG)  # the process is gone, and ``counts`` with it
     usage = await accounts.usage(db, account.id, NOW)
     assert usage is not None
     assert made - usage.used == bound
@@ -139,18 +151,18 @@ async def test_a_kill_loses_the_count_of_no_more_than_was_reserved(
 
 async def test_a_reservation_leaves_most_of_the_quota_to_others(db: Database, account: Account) -> None:
     await accounts.spend(db, account.id, NOW)
-    assert await reservations.renew(db, "one", account.id, "2026-11", spent=0, wanted=1000, now=now()) == 62
+    assert await reservations.renew(db, "one", account.id, "2026-11", spent=0, wanted=1000) == 62
 
 
 async def test_reservations_of_dead_processes_are_given_back_by_the_sweeper(
-    db: Database, account: Account
+    db: Database, account: Account, lease: Lease
 ) -> None:
     await accounts.spend(db, account.id, NOW)
-    reserve = reservations.renew(db, "dead", account.id, "2026-11", spent=0, wanted=5, now=now())
+    reserve = reservations.renew(db, lease.holder, account.id, "2026-11", spent=0, wanted=5)
     assert await reserve == 5
-    await reservations.give_back_expired(db, now())
+    await reservations.give_back_lost(db, now())
     assert await _reserved(db) == 5
-    await reservations.give_back_expired(db, now() + reservations.LEASE)
+    await reservations.give_back_lost(db, now() + _LONG)
     assert await _reserved(db) == 0
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1)
 
@@ -161,7 +173,7 @@ async def test_what_was_spent_of_an_expired_reservation_counts_all_the_same(
     await _spend(counts, account, 20)
     await counts.write()
     await _spend(counts, account, 10)
-    await reservations.give_back_expired(db, now() + 2 * _LONG)
+    await reservations.give_back_lost(db, now() + 2 * _LONG)
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
     assert await counts.usage(account.id, NOW) == Usage(1000, 30)
 
@@ -249,8 +261,20 @@ async def test_nothing_is_lost_while_the_database_is_away(
     assert await counts.usage(account.id, NOW) == Usage(1000, 30)
 
 
-async def test_what_is_reserved_is_given_back_at_the_end(db: Database, account: Account) -> None:
-    async with QuotaCounts.open(db, lease=_LONG) as counts:
+async def test_a_process_without_its_lease_reserves_nothing(
+    db: Database, counts: QuotaCounts, account: Account, lease: Lease
+) -> None:
+    lease.until = 0
+    await _spend(counts, account, 20)
+    await counts.write()
+    assert await _reserved(db) == 0
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
+
+
+async def test_what_is_reserved_is_given_back_at_the_end(
+    db: Database, account: Account, lease: Lease
+) -> None:
+    async with QuotaCounts.open(db, lease) as counts:
         await _spend(counts, account, 20)
         await counts.write()
         await _spend(counts, account, 10)

@@ -13,7 +13,7 @@ from imgsvc_http.gate.signing_keys import SigningKeys
 from imgsvc_http.state import accounts, signing_keys
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.reencryption import check_all, reencrypt_all
+from imgsvc_http.state.encrypted import check_all, reencrypt_all
 from imgsvc_http.state.tables import SigningKeyRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault, new_master_key
 from imgsvc_urls import Signer, verify

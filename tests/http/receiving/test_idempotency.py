@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import itertools
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.errors import Refusal, refusal
@@ -25,7 +26,8 @@ from imgsvc_http.receiving.idempotency import AnswerStore, Keep, KeyClaim, finge
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.reencryption import reencrypt_all
+from imgsvc_http.state.encrypted import reencrypt_all
+from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.tables import AnswerRow
 from imgsvc_http.state.vault import Vault, new_master_key
 from tests.http.conftest import NOW
@@ -43,9 +45,9 @@ CONFLICT, RUNNING = "idempotency_conflict", "request_in_progress"
 
 async def _claim(db: Database, account: Account, **changes: object) -> KeyClaim | Response | str:
     """What claiming gives: a claim, an answer, or the slug of a refusal."""
-    arguments = {"key": "key", "fingerprint": ONE, "now": NOW, **changes}
+    arguments = {"holder": "process", "key": "key", "fingerprint": ONE, "now": NOW, **changes}
     try:
-        return await idempotency.claim(db, VAULT, account.id, **arguments)  # type: ignore[arg-type]  # of several types
+        return await idempotency.claim(db, VAULT, account_id=account.id, **arguments)  # type: ignore[arg-type]  # of several types
     except Refusal as refusal:
         return refusal.slug
 
@@ -101,37 +103,35 @@ async def test_answers_end_with_their_lifetime(db: Database, account: Account) -
     assert await _fresh(db, account, now=later + timedelta(minutes=1))
 
 
-async def test_claims_of_dead_processes_lapse(db: Database, account: Account) -> None:
-    dead = await _fresh(db, account, lease=timedelta(seconds=30))
-    assert await _claim(db, account, now=NOW + timedelta(seconds=29)) == RUNNING
-    alive = await _fresh(db, account, now=NOW + timedelta(seconds=30))
+@pytest_asyncio.fixture
+async def lease(db: Database) -> Lease:
+    """The lease of the process that claims."""
+    lease = Lease(db, DAY, "process")
+    await lease.renew()
+    return lease
+
+
+async def test_claims_of_dead_processes_lapse(db: Database, account: Account, lease: Lease) -> None:
+    dead = await _fresh(db, account)
+    assert await _claim(db, account, holder="another") == RUNNING
+    assert await idempotency.purge(db, NOW) == 0
+    await lease.give_up()
+    assert await _claim(db, account) == RUNNING  # it knows of its own
+    alive = await _fresh(db, account, holder="another")
     await idempotency.finish(db, VAULT, dead, Response(500, {}, b"late"), NOW)
     await idempotency.abandon(db, dead)
-    assert await _claim(db, account, now=NOW + timedelta(seconds=31)) == RUNNING
+    assert await _claim(db, account, holder="another") == RUNNING
     await idempotency.finish(db, VAULT, alive, ANSWER, NOW)
     assert await _claim(db, account) == ANSWER
 
 
-async def test_claims_do_not_lapse_while_their_requests_are_worked_on(db: Database, account: Account) -> None:
-    lease, clock = timedelta(seconds=0.3), [NOW]
-    fresh = await _fresh(db, account, lease=lease)
-    async with idempotency.held(db, fresh, lambda: clock[0], lease=lease):
-        for _ in range(3):
-            clock[0] += timedelta(hours=1)
-            while await _end(db) != clock[0] + lease:
-                await asyncio.sleep(0.01)
-            assert await _claim(db, account, now=clock[0]) == RUNNING
-            assert await idempotency.purge(db, clock[0]) == 0
-    await idempotency.finish(db, VAULT, fresh, ANSWER, clock[0])
-    assert await _claim(db, account, now=clock[0]) == ANSWER
+async def test_claims_of_dead_processes_are_purged(db: Database, account: Account, lease: Lease) -> None:
+    await _fresh(db, account)
+    await lease.give_up()
+    assert await idempotency.purge(db, NOW) == 1
 
 
-async def _end(db: Database) -> datetime:
-    """When what is kept of the only key lapses."""
-    return await db.reading(lambda connection: connection.execute(select(AnswerRow.expires_at)).scalar_one())
-
-
-async def test_purging_forgets_what_is_over_only(db: Database, account: Account) -> None:
+async def test_purging_forgets_what_is_over_only(db: Database, account: Account, lease: Lease) -> None:
     await idempotency.finish(db, VAULT, await _fresh(db, account, key="old"), ANSWER, NOW - DAY)
     await idempotency.finish(db, VAULT, await _fresh(db, account, key="new"), ANSWER, NOW)
     await _fresh(db, account, key="running")
@@ -163,6 +163,10 @@ async def _unclaimed(db: Database, key: str) -> bool:
     )
 
 
+def _store(db: Database) -> AnswerStore:
+    return AnswerStore(db, VAULT, DAY, Lease(db, DAY, "process"))
+
+
 async def _parts() -> tuple[bytes, ...]:
     return (b"body",)
 
@@ -171,7 +175,7 @@ async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_re
     db: Database, account: Account
 ) -> None:
     """The client goes, or the process dies, when the record is made and before the answer is sent."""
-    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+    once = partial(idempotency.once, _store(db))
 
     async def work(keep: Keep) -> Response:
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
@@ -186,7 +190,7 @@ async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_re
 
 
 async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, account: Account) -> None:
-    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+    once = partial(idempotency.once, _store(db))
 
     async def hang(keep: Keep) -> Response:
         await asyncio.Event().wait()
@@ -208,7 +212,7 @@ async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, acc
 async def test_the_key_of_a_client_that_leaves_while_its_answer_is_kept_is_not_held(
     db: Database, account: Account, cancellations: int
 ) -> None:
-    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+    once = partial(idempotency.once, _store(db))
 
     async def work(keep: Keep) -> Response:
         return ANSWER
@@ -236,14 +240,11 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
     """A node that hung for longer than its lease finds that another one works on the request."""
 
     async def work(keep: Keep) -> Response:
-        now = datetime.now(UTC) + timedelta(hours=1)
-        assert isinstance(
-            await idempotency.claim(db, VAULT, account.id, "key", fingerprint(b"x"), now), KeyClaim
-        )
+        assert isinstance(await _claim(db, account, holder="another"), KeyClaim)
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
         return ANSWER
 
-    answer = await idempotency.once(AnswerStore(db, VAULT, DAY), _request(account), _parts, work)
+    answer = await idempotency.once(_store(db), _request(account), _parts, work)
     assert (answer.status, json.loads(answer.body)["error"]) == (409, RUNNING)
     assert await keyfiles.KEYFILES.list_all(db, account.id) == []
 
@@ -271,7 +272,7 @@ async def test_failures_that_pass_are_not_kept(
             raise outcome
         return outcome
 
-    once = partial(idempotency.once, AnswerStore(db, VAULT, DAY))
+    once = partial(idempotency.once, _store(db))
     with contextlib.suppress(Refusal):
         assert (await once(_request(account), _parts, work)).status in (404, 422)
     again = await once(_request(account), _parts, work)
@@ -292,15 +293,8 @@ async def test_answers_are_encrypted_anew_with_a_new_master_key(db: Database, ac
     await _fresh(db, account, key="running")
     newest = new_master_key()
     assert await reencrypt_all(db, Vault(lambda: [newest, MASTER_KEY])) == 1
-    claimed = await idempotency.claim(db, Vault(lambda: [newest]), account.id, "key", ONE, NOW)
+    claimed = await idempotency.claim(db, Vault(lambda: [newest]), "process", account.id, "key", ONE, NOW)
     assert claimed == ANSWER
-
-
-async def test_answers_that_an_earlier_version_kept_are_given(db: Database, account: Account) -> None:
-    claimed = await _fresh(db, account)
-    kept = {"status": ANSWER.status, "headers": list(ANSWER.headers.items()), "body": ANSWER.body}
-    await db.writing(lambda c: c.execute(update(AnswerRow).where(claimed.row).values(**kept)))
-    assert await _claim(db, account) == ANSWER
 
 
 async def test_fingerprints_know_where_parts_end() -> None:

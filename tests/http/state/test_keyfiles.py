@@ -21,7 +21,7 @@ from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
-from imgsvc_http.state.reencryption import reencrypt_all
+from imgsvc_http.state.encrypted import reencrypt_all
 from imgsvc_http.state.tables import KeyfileRow
 from imgsvc_http.state.vault import (
     MissingMasterKey,

@@ -1,4 +1,4 @@
-"""Encrypting everything that is kept with the newest master key."""
+"""Everything that the database holds encrypted: whether it can be decrypted, and encrypting it anew."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
+from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_http.state.database import Database, reading, writing
 from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, SigningKeyRow, WebhookRow
-from imgsvc_http.state.vault import Vault
+from imgsvc_http.state.vault import MissingMasterKey, Vault
 
 # Requests of webhooks that are settled are not needed any more.
 _ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
@@ -17,8 +18,27 @@ _ENCRYPTED: tuple[tuple[Any, ColumnElement[bool]], ...] = (
     (AccountRow.webhook_secret, AccountRow.webhook_secret.is_not(None)),
     (AccountRow.previous_webhook_secret, AccountRow.previous_webhook_secret.is_not(None)),
     (WebhookRow.request, WebhookRow.status.in_(UNSETTLED)),
-    (AnswerRow.body, AnswerRow.body.is_not(None) & AnswerRow.status.is_(None)),
+    (AnswerRow.body, AnswerRow.body.is_not(None)),
 )
+
+
+_SOME = 100  # of each kind, so that a start does not take longer with the number of webhooks
+
+
+def check_some(connection: Connection, vault: Vault) -> None:
+    """Decrypt some values of each kind.
+
+    Raises:
+        SpecError: none of the master keys fits one of them.
+    """
+    for column, needed in _ENCRYPTED:
+        for encrypted in connection.execute(select(column).where(needed).limit(_SOME)).scalars():
+            try:
+                vault.decrypt(encrypted)
+            except MissingMasterKey as error:
+                raise SpecError([Problem("security.master_keys", str(error))]) from error
+            except ImgsvcError:  # one damaged value does not keep the others from their use
+                continue
 
 
 async def check_all(db: Database, vault: Vault) -> None:

@@ -1,0 +1,118 @@
+"""The lease of a process: what a process holds in the database is its own until its lease ends.
+
+Rows name their holder: reserved pictures, requests with an ``Idempotency-Key``, claims of pictures for the
+cache, and jobs of webhooks. A process renews one lease for all of them. When it ends, it gives the lease up.
+When it dies, its lease expires. In both cases others may take over what it held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import attrs
+from sqlalchemy import ColumnElement, Connection, delete, select
+
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.state.database import Database, counting, upsert
+from imgsvc_http.state.tables import LeaseRow
+
+_log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=10)
+"""How long a lease lasts that is not renewed."""
+
+_RENEWALS_IN_LEASE = 5
+
+
+@attrs.define(eq=False)
+class Lease:
+    """The lease of this process.
+
+    Args:
+        db: the database.
+        duration: how long it lasts if it is not renewed.
+        holder: the name of the process.
+        until: the time of the monotonic clock until which no other process takes what this one holds. It is
+            the first half of the lease, so that clocks may differ by the other half.
+    """
+
+    db: Database
+    duration: timedelta = LEASE
+    holder: str = attrs.field(factory=lambda: uuid4().hex)
+    until: float = attrs.field(default=0.0, init=False)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, db: Database, duration: timedelta = LEASE) -> AsyncIterator[Lease]:
+        """Hold a lease until the block ends."""
+        lease = cls(db, duration)
+        await lease.renew()
+        renewing = asyncio.create_task(lease._renew_often())
+        try:
+            yield lease
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            await lease.give_up()
+
+    @property
+    def is_held(self) -> bool:
+        """True if no other process can have taken what this one holds."""
+        return time.monotonic() < self.until
+
+    async def renew(self) -> None:
+        """Renew the lease. If the database is away, it may expire."""
+        began = time.monotonic()
+        try:
+            await _put(self.db, self.holder, now() + self.duration)
+        except Exception as error:  # whatever a driver makes of a lost connection
+            _log.warning("The lease of this process was not renewed; trying again: %s", error)
+        else:
+            self.until = began + self.duration.total_seconds() / 2
+
+    async def give_up(self) -> None:
+        """End the lease. Other processes may take over what this one held."""
+        self.until = 0.0
+        try:
+            await _end(self.db, self.holder)
+        except Exception as error:  # it expires by itself
+            _log.warning("The lease of this process was not ended: %s", error)
+
+    async def _renew_often(self) -> None:
+        while True:
+            await asyncio.sleep(self.duration.total_seconds() / _RENEWALS_IN_LEASE)
+            await self.renew()
+
+
+def is_alive(holder: Any, now: datetime) -> ColumnElement[bool]:
+    """Return the condition that the holder that a column names has a lease."""
+    alive: ColumnElement[bool] = holder.in_(select(LeaseRow.holder).where(LeaseRow.expires_at > now))
+    return alive
+
+
+@counting
+def _put(connection: Connection, holder: str, until: datetime) -> None:
+    connection.execute(upsert(connection, LeaseRow), {"holder": holder, "expires_at": until})
+
+
+@counting
+def _end(connection: Connection, holder: str) -> None:
+    connection.execute(delete(LeaseRow).where(LeaseRow.holder == holder))
+
+
+def end_all_in(connection: Connection) -> None:
+    """End all leases, as no process is left that could hold one."""
+    connection.execute(delete(LeaseRow))
+
+
+@counting
+def forget_expired(connection: Connection, now: datetime) -> None:
+    """Delete leases of processes that died."""
+    connection.execute(delete(LeaseRow).where(LeaseRow.expires_at <= now))
