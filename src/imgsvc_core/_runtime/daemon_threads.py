@@ -18,8 +18,9 @@ from imgsvc_core.errors import machine_failure
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-Report = Callable[[Any, BaseException | None], object]
-"""A function that receives the result of some work, or its error."""
+Outcome = tuple[Any, BaseException | None]
+Report = Callable[[Outcome], object]
+"""A function that receives the result of some work and None, or None and its error."""
 
 _Inbox = SimpleQueue[tuple[Callable[[], Any], Report]]
 
@@ -56,7 +57,8 @@ def submit(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Futur
     def run() -> _T | None:
         return work(*args, **kwargs) if outcome.set_running_or_notify_cancel() else None
 
-    def report(result: _T, error: BaseException | None) -> None:
+    def report(found: Outcome) -> None:
+        result, error = found
         if outcome.cancelled():
             return
         if error is not None:
@@ -81,11 +83,11 @@ def _do(inbox: _Inbox, work: Callable[[], Any], report: Report) -> None:
         result = work()
     except BaseException as error:
         _idle.append(inbox)
-        report(None, error)
+        report((None, error))
         del work, report  # breaks the cycle with the error, whose traceback holds this frame
     else:
         _idle.append(inbox)
-        report(result, None)
+        report((result, None))
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # a child process does not have the threads of its parent

@@ -14,11 +14,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from imgsvc_core._runtime.daemon_threads import start_thread, submit
+from imgsvc_core._runtime.daemon_threads import Outcome, start, start_thread
 from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded, TimeLimitExceeded
 from imgsvc_core.limits import too_long
 
@@ -120,26 +120,32 @@ class Deadline:
             return call()
 
     def _run_beside(self, call: Callable[[], _T]) -> _T:
-        outcome = submit(call)
+        outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        start(call, outcomes.put)
         left = None if self._end is None else max(0.0, self._end - time.monotonic())
         try:
-            outcome.exception(left)
-        except TimeoutError:
-            self._stop_all(outcome)
+            result, error = outcomes.get(timeout=left)
+        except Empty:
+            result, error = self._stop_all(outcomes)
         except BaseException:
-            self._stop_all(outcome)
+            self._stop_all(outcomes)
             raise
-        if not outcome.done():
-            raise self._too_long()
-        return outcome.result()
+        try:
+            if error is not None:
+                raise error
+            found: _T = result
+            return found
+        finally:
+            del error  # breaks the cycle with its traceback, which holds this frame
 
-    def _stop_all(self, outcome: Future[_T]) -> None:
+    def _stop_all(self, outcomes: SimpleQueue[Outcome]) -> Outcome:
         """Stop the computation of libvips, and wait a little for the work to end."""
         end = time.monotonic() + _GRACE_SECONDS
-        while not outcome.done() and time.monotonic() < end:
+        while time.monotonic() < end:
             self.stop()
-            with contextlib.suppress(TimeoutError):
-                outcome.exception(_TICK_SECONDS)
+            with contextlib.suppress(Empty):
+                return outcomes.get(timeout=_TICK_SECONDS)
+        return None, self._too_long()
 
     def _too_long(self) -> TimeLimitExceeded:
         return too_long(self._seconds or 0.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from imgsvc_core._runtime.daemon_threads import start
+from imgsvc_core._runtime.daemon_threads import Outcome, start
 from imgsvc_core.limits import in_words
 
 _THREADS = 32
@@ -42,9 +42,9 @@ class Bulkhead:
         await self._take_thread(end)
         outcome: asyncio.Future[_T] = loop.create_future()
 
-        def report(result: Any, error: BaseException | None) -> None:
+        def report(found: Outcome) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(self._settle, outcome, result, error)
+                loop.call_soon_threadsafe(self._settle, outcome, *found)
 
         start(lambda: work(*args, **kwargs), report)
         timer = loop.call_at(end, self._give_up, outcome)
