@@ -10,11 +10,10 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec import FILTERS, Filter, Operation, restore
-from imgsvc_core.spec.declare import declared, param
+from imgsvc_core.spec.declare import declared, operation_schema, param
 from imgsvc_core.spec.internal import INTERNAL_FILTERS, GaussianBlur, LightnessSharpen, Mosaic
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
-from imgsvc_core.spec.schema import operation_schema
 
 
 @declared

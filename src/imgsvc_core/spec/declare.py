@@ -26,7 +26,7 @@ import attrs
 from imgsvc_core._runtime.docstrings import with_args
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.kinds import Boolean, Choice, Kind, Nested
+from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
 REQUIRED: Any = attrs.NOTHING
@@ -80,6 +80,10 @@ class Param:
         """Return True if a request must give the parameter."""
         return self.default is REQUIRED
 
+    def expected(self, title: str) -> str:
+        """Return the sentence that says what the parameter must be, for an operation with this title."""
+        return f"{title} '{self.name}' parameter must be {self.kind.expectation}"
+
     @property
     def facts(self) -> str:
         """Return the accepted values, the unit and the default, in a few words."""
@@ -87,12 +91,9 @@ class Param:
         usual = "" if self.default in (REQUIRED, None, ()) else f"; default {self.kind.unparse(self.default)}"
         return f"{self.kind.expectation}{unit}{usual}" + ("; required" if self.required else "")
 
-    def expected(self, title: str) -> str:
-        """Return the sentence that says what the parameter must be, for an operation with this title."""
-        return f"{title} '{self.name}' parameter must be {self.kind.expectation}"
-
-    def parse(self, title: str, value: object) -> Any:
-        """Return a value in its Python form. `None` stands for the default.
+    def parse(self, title: str, value: object, *, part: bool = False) -> Any:
+        """Return a value in its Python form, or as a ``part`` of a request in its JSON form. `None` stands
+        for the default.
 
         Raises:
             SpecError: the value is not acceptable, or it is `REQUIRED` because it is missing.
@@ -103,21 +104,11 @@ class Param:
             raise SpecError([Problem("", self.expected(title), "and is required")])
         value = plain_number(value)
         try:
-            return self.kind.parse(value)
+            return self.kind.part(value) if part else self.kind.parse(value)
         except ValueError:
             hidden = self.secret or (self.confidential and not isinstance(value, int | float | None))
             got = SOMETHING if hidden else shown(value)
             raise SpecError([Problem("", self.expected(title), f"got {got}")]) from None
-
-    def part(self, title: str, value: object) -> Any:
-        """Return a value in its JSON form; operations in it may lack required parameters.
-
-        Raises:
-            SpecError: the value is not acceptable.
-        """
-        if isinstance(self.kind, Nested):
-            return self.kind.part(value)
-        return self.kind.unparse(self.parse(title, value))
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameter."""
@@ -152,49 +143,38 @@ def param(
     secret: bool = False,
     internal: bool = False,
 ) -> Any:
-    """Declare a parameter as a field; without a default it is required.
+    """Declare a parameter as a field, with the facts of `Param`.
 
-    Args:
-        doc: its meaning, in one line.
-        kind: the kind of its values; by default taken from an annotation of `bool` or `Literal`.
-        name: its name in requests, by default the name of the field.
-        unit: the unit of its numbers.
-        default: its value if none is given.
-        neutral: the value that changes nothing.
-        secret: whether its value must never be shown.
-        internal: whether only code can give it.
+    Its name is by default that of the field. Annotations of `bool` or `Literal` need no kind. Without a
+    default it is required.
     """
-    known = {"doc": doc, "kind": kind, "name": name, "unit": unit, "neutral": neutral, "secret": secret}
-    known["internal"] = internal
-    return attrs.field(default=default, repr=not secret, metadata={_METADATA_KEY: known})
+    facts = {"doc": doc, "kind": kind, "name": name, "unit": unit, "neutral": neutral}
+    facts |= {"secret": secret, "internal": internal}
+    return attrs.field(default=default, repr=not secret, metadata={_METADATA_KEY: facts})
 
 
 def _completed(cls: type, fields: "list[attrs.Attribute[Any]]") -> "list[attrs.Attribute[Any]]":
     """Complete the facts from `param` by the name, default and annotation of each field."""
-    hidden = getattr(cls, "confidential", False)
-    return [_complete(field, hidden) if _METADATA_KEY in field.metadata else field for field in fields]
-
-
-def _complete(field: "attrs.Attribute[Any]", confidential: bool) -> "attrs.Attribute[Any]":
-    known = field.metadata[_METADATA_KEY]
-    if isinstance(known, Param):  # a field of a base class
-        return field
-    kind = known["kind"] or _kind_of(field.type)
-    name = known["name"] or field.name
-    param = Param(
-        **{**known, "kind": kind, "name": name, "confidential": confidential},
-        attribute=field.name,
-        default=field.default,
-    )
-    given = get_args(field.type)[1] if get_origin(field.type) is Accepts else field.type
-    shown = field.repr if not confidential else False
-    return field.evolve(type=given, metadata={_METADATA_KEY: param}, repr=shown)
+    confidential: bool = getattr(cls, "confidential", False)
+    completed = []
+    for field in fields:
+        facts = field.metadata.get(_METADATA_KEY)
+        if isinstance(facts, dict):  # neither a plain field nor a parameter of a base class
+            named = {"name": facts["name"] or field.name, "kind": facts["kind"] or _kind_of(field.type)}
+            known = {**facts, **named, "attribute": field.name, "default": field.default}
+            param = Param(**known, confidential=confidential)
+            given = get_args(field.type)[1] if get_origin(field.type) is Accepts else field.type
+            shown = field.repr and not confidential
+            field = field.evolve(type=given, metadata={_METADATA_KEY: param}, repr=shown)
+        completed.append(field)
+    return completed
 
 
 def _kind_of(annotation: Any) -> Kind:
     """Return the kind of a parameter whose annotation determines it."""
-    optional = get_origin(annotation) in (Union, UnionType)
-    kind = next(item for item in get_args(annotation) if item is not type(None)) if optional else annotation
+    kind = annotation
+    if get_origin(annotation) in (Union, UnionType):
+        kind = next(item for item in get_args(annotation) if item is not type(None))
     if kind is bool:
         return Boolean()
     if get_origin(kind) is Literal:
@@ -210,6 +190,7 @@ def declared(cls: type[_T]) -> type[_T]:
     fields = (field.metadata.get(_METADATA_KEY) for field in attrs.fields(made))
     made._params = {param.name: param for param in fields if param is not None}
     made._defaults = {name: None if item.required else item.default for name, item in made._params.items()}
+    made._missing = {item.attribute: REQUIRED for item in made._params.values() if item.required}
     made._public = {name: param for name, param in made._params.items() if not param.internal}
     meanings = {item.attribute: f"{item.doc} [{item.facts}]" for item in made._public.values()}
     made.__doc__ = with_args(made.__doc__, meanings)
@@ -229,17 +210,13 @@ class Parameters:
     rules: ClassVar[tuple[Rule, ...]] = ()
     _params: ClassVar[Mapping[str, Param]] = {}
     _public: ClassVar[Mapping[str, Param]] = {}
-    _defaults: ClassVar[Mapping[str, Any]] = {}
+    _defaults: ClassVar[dict[str, Any]] = {}
+    _missing: ClassVar[dict[str, Any]] = {}
 
     @classmethod
     def subject(cls, name: str) -> str:
         """Return the subject of sentences about a parameter."""
         return f"{cls.title} '{name}' parameter"
-
-    @classmethod
-    def expected(cls, name: str) -> str:
-        """Return the sentence that says what a parameter must be."""
-        return cls._params[name].expected(cls.title)
 
     def __attrs_post_init__(self) -> None:
         values = dict(self._defaults)
@@ -330,3 +307,20 @@ def doc(cls: type) -> str:
 
 def _joined(path: str, inner: str) -> str:
     return path + (inner if not path or not inner or inner.startswith("[") else f".{inner}")
+
+
+def operation_schema(operation: type[Parameters]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of an operation's object."""
+    declared = params(operation)
+    schema: dict[str, Any] = {
+        "type": "object",
+        "title": operation.title,
+        "description": doc(operation),
+        "properties": {name: param.schema() for name, param in declared.items()},
+        "additionalProperties": False,
+    }
+    if required := [name for name, param in declared.items() if param.required]:
+        schema["required"] = required
+    if operation.rules:
+        schema["allOf"] = [rule.schema() for rule in operation.rules]
+    return schema

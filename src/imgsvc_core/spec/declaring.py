@@ -1,11 +1,20 @@
 """For front ends: declare settings and fields of requests as operations declare their parameters."""
 
-from imgsvc_core.spec.declare import Operation, Param, below, declared, doc, or_null, param, params
+from imgsvc_core.spec.declare import (
+    Operation,
+    Param,
+    below,
+    declared,
+    doc,
+    operation_schema,
+    or_null,
+    param,
+    params,
+)
 from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Matching, Number, Text
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
 from imgsvc_core.spec.request import parse_partial, request_object
 from imgsvc_core.spec.rules import NotTogether
-from imgsvc_core.spec.schema import operation_schema
 
 __all__ = [
     "Boolean",

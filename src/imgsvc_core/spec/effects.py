@@ -13,19 +13,19 @@ from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.filters import Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
-from imgsvc_core.spec.kinds import HexColor, Integer, Number, Text
+from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number, Several, Text
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import PartKind, Spec, unparse
 from imgsvc_core.spec.watermark import Watermark
 
-_FACTOR = Number(-1e9, 1e9)
+FACTOR = Number(-1e9, 1e9)
 _RADIUS = Integer(0, 1_000_000_000)
 _MOST_WEIGHTS = 1024
 _LEVELS = 256
 
 
 @attrs.frozen
-class Table:
+class Table(Kind):
     """A byte for each of the 256 levels of a channel, in hexadecimal digits."""
 
     expectation = f"{2 * _LEVELS} hexadecimal digits"
@@ -43,37 +43,6 @@ class Table:
         return {"type": "string", "pattern": f"^[0-9a-fA-F]{{{2 * _LEVELS}}}$"}
 
 
-@attrs.frozen
-class Weights:
-    """The weights of a sum, such as of a convolution row by row. ``number`` is the number of weights, if it
-    is fixed.
-    """
-
-    number: int | None = None
-
-    @property
-    def expectation(self) -> str:
-        return f"array of {self.number or f'1 to {_MOST_WEIGHTS}'} numbers"
-
-    def parse(self, value: object) -> tuple[float, ...]:
-        if not isinstance(value, list | tuple) or not 0 < len(value) <= _MOST_WEIGHTS:
-            raise ValueError(value)
-        if self.number not in (None, len(value)):
-            raise ValueError(value)
-        return tuple(map(_FACTOR.parse, value))
-
-    def unparse(self, value: tuple[float, ...]) -> list[float]:
-        return list(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": "array",
-            "items": _FACTOR.schema(),
-            "minItems": self.number or 1,
-            "maxItems": self.number or _MOST_WEIGHTS,
-        }
-
-
 class _Restored(PartKind):
     """The kind of a parameter that is an operation, also with internal parameters."""
 
@@ -84,7 +53,7 @@ class _Restored(PartKind):
 
 
 @attrs.frozen
-class _Request:
+class _Request(Kind):
     """The kind of a parameter that is a request of its own, also with internal parameters."""
 
     expectation = "request"
@@ -123,7 +92,7 @@ class Grayscale(Filter):
 class RootSaturation(Filter):
     """Move colors away from the gray that is the root of their weighted squares."""
 
-    factor: float = param("Factor of the distance.", _FACTOR, neutral=1.0)
+    factor: float = param("Factor of the distance.", FACTOR, neutral=1.0)
 
 
 @declared
@@ -146,7 +115,7 @@ class Noise(Filter):
 class Convolution(Filter):
     """Replace each pixel by a weighted sum of its neighbors, alpha too."""
 
-    weights: tuple[float, ...] = param("Weights, row by row.", Weights())
+    weights: tuple[float, ...] = param("Weights, row by row.", Several(None, FACTOR))
     columns: int = param("Number of columns.", Integer(1, _MOST_WEIGHTS))
 
 
@@ -154,8 +123,8 @@ class Convolution(Filter):
 class WaveletSharpen(Filter):
     """Strengthen detail of about a size, on the scales of a wavelet."""
 
-    amount: float = param("Strength.", _FACTOR, neutral=0.0)
-    radius: float = param("Scale that is strengthened most: 0 is the finest, 4 the coarsest.", _FACTOR)
+    amount: float = param("Strength.", FACTOR, neutral=0.0)
+    radius: float = param("Scale that is strengthened most: 0 is the finest, 4 the coarsest.", FACTOR)
     luma: bool = param("Whether colors stay as they are.", default=False)
 
 

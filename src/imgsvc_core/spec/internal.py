@@ -8,10 +8,10 @@ from typing import Any
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
-from imgsvc_core.spec.effects import EFFECTS, Weights
+from imgsvc_core.spec.effects import EFFECTS, FACTOR
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
-from imgsvc_core.spec.kinds import HexColor, Integer, Number
+from imgsvc_core.spec.kinds import HexColor, Integer, Number, Several
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
 from imgsvc_core.spec.vips_filters import VIPS_FILTERS
@@ -69,9 +69,9 @@ class ColorMatrix(Filter):
     white.
     """
 
-    red: tuple[float, ...] = param("Weights for red.", Weights(4))
-    green: tuple[float, ...] = param("Weights for green.", Weights(4))
-    blue: tuple[float, ...] = param("Weights for blue.", Weights(4))
+    red: tuple[float, ...] = param("Weights for red.", Several(4, FACTOR))
+    green: tuple[float, ...] = param("Weights for green.", Several(4, FACTOR))
+    blue: tuple[float, ...] = param("Weights for blue.", Several(4, FACTOR))
 
 
 @declared

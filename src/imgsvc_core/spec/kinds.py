@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
+import abc
 import re
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from imgsvc_core.spec.color import Color
 
+_MOST_VALUES = 1024  # of an array: weights of a convolution by 32 x 32
 
-class Kind(Protocol):
+
+class Kind(abc.ABC):
     """The values that a parameter accepts."""
 
     @property
+    @abc.abstractmethod
     def expectation(self) -> str:
         """Return the words after "must be" in an error message."""
 
+    @abc.abstractmethod
     def parse(self, value: object) -> Any:
         """Return the value in its Python form; raise `ValueError` if it is not acceptable."""
 
     def unparse(self, value: Any) -> Any:
         """Return the JSON form of a parsed value."""
+        return list(value) if isinstance(value, tuple) else value
 
+    def part(self, value: object) -> Any:
+        """Return the JSON form of a value. Operations in it may lack required parameters."""
+        return self.unparse(self.parse(value))
+
+    @abc.abstractmethod
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the accepted values."""
 
 
-class Nested:
-    """A kind whose values hold operations."""
-
-    def part(self, value: object) -> Any:
-        """Return the JSON form of a value that may lack required parameters of its operations."""
-        raise NotImplementedError
-
-
-class _Plain:
-    """A kind whose JSON form and Python form are the same."""
-
-    def unparse(self, value: Any) -> Any:
-        return value
-
-
 @attrs.frozen
-class Integer(_Plain):
+class Integer(Kind):
     """A whole number in a range, both ends included."""
 
     minimum: int
@@ -64,7 +60,7 @@ class Integer(_Plain):
 
 
 @attrs.frozen
-class Number(_Plain):
+class Number(Kind):
     """A finite number in a range, both ends included."""
 
     minimum: float
@@ -86,18 +82,20 @@ class Number(_Plain):
 
 
 @attrs.frozen
-class Several:
-    """An array of values of one kind. ``count`` is their number, or None for any number."""
+class Several(Kind):
+    """An array of values of one kind. ``count`` is their number, or None for at least one."""
 
     count: int | None
     kind: Kind
 
     @property
     def expectation(self) -> str:
-        return f"array of {self.count or 'any number of'} values, each {self.kind.expectation}"
+        return f"array of {self.count or f'1 to {_MOST_VALUES}'} values, each {self.kind.expectation}"
 
     def parse(self, value: object) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or self.count not in (None, len(value)):
+            raise ValueError(value)
+        if not 0 < len(value) <= _MOST_VALUES:
             raise ValueError(value)
         return tuple(map(self.kind.parse, value))
 
@@ -105,12 +103,12 @@ class Several:
         return list(map(self.kind.unparse, value))
 
     def schema(self) -> dict[str, Any]:
-        sized = {} if self.count is None else {"minItems": self.count, "maxItems": self.count}
-        return {"type": "array", "items": self.kind.schema(), **sized}
+        least, most = self.count or 1, self.count or _MOST_VALUES
+        return {"type": "array", "items": self.kind.schema(), "minItems": least, "maxItems": most}
 
 
 @attrs.frozen
-class Boolean(_Plain):
+class Boolean(Kind):
     """True or false."""
 
     expectation = "boolean, true or false"
@@ -125,7 +123,7 @@ class Boolean(_Plain):
 
 
 @attrs.frozen
-class Choice(_Plain):
+class Choice(Kind):
     """One of several words; ``aliases`` are other spellings of some of them."""
 
     options: tuple[str, ...]
@@ -148,7 +146,7 @@ class Choice(_Plain):
 
 
 @attrs.frozen
-class Matching(_Plain):
+class Matching(Kind):
     """A string that matches a pattern, which ``words`` describe, or with ``optional`` the empty string."""
 
     pattern: str
@@ -172,7 +170,7 @@ class Matching(_Plain):
 
 
 @attrs.frozen
-class Text(_Plain):
+class Text(Kind):
     """A string of limited length."""
 
     maximum: int
@@ -192,7 +190,7 @@ class Text(_Plain):
 
 
 @attrs.frozen
-class HexColor:
+class HexColor(Kind):
     """A color in hexadecimal notation, with or without alpha."""
 
     alpha: bool = True
@@ -226,7 +224,7 @@ _SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
 
 
 @attrs.frozen
-class AspectRatio:
+class AspectRatio(Kind):
     """Width to height, written ``16:9``; each part is a number from .0001 to below 100,000."""
 
     expectation = "aspect ratio such as 16:9"

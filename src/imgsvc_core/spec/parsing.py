@@ -1,11 +1,12 @@
 """JSON objects to operations and back, with every problem found at once.
 
-The hooks of two converters are made from the declarations. `WHOLE` reads and writes operations. `PARTS` reads
-objects that may lack required parameters, such as presets, and returns them in their JSON form.
+The constructor of an operation checks and converts its values, so reading an object only names them. An
+object may also be a part of an operation, such as in a preset, which lacks required parameters.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
@@ -16,19 +17,15 @@ from cattrs.gen import make_dict_unstructure_fn, override
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import REQUIRED, Param, Parameters, all_params, below, collected, params
+from imgsvc_core.spec.declare import Parameters, all_params, below, collected, params
 
 _Document = dict[str, Any]
 _P = TypeVar("_P", bound=Parameters)
+_T = TypeVar("_T")
 _MAX_NAME = 60
 _MAX_ADVICE = 10  # finding the meant name takes longer than everything else
 _WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
-
-WHOLE = Converter()
-"""Reads and writes whole operations."""
-
-PARTS = Converter()
-"""Reads parts of operations as JSON documents without nulls."""
+_WRITER = Converter()
 
 
 def parse_operation(operation: type[_P], value: object, *, path: str = "") -> _P:
@@ -42,10 +39,45 @@ def parse_operation(operation: type[_P], value: object, *, path: str = "") -> _P
     Raises:
         SpecError: with all problems found.
     """
+    if isinstance(value, operation):
+        return value
+
+    def made(given: _Document) -> _P:
+        values = {known[name].attribute: item for name, item in given.items()}
+        return operation(**operation._missing | values)
+
+    known = params(operation)
+    return _read(operation, value, made, path)
+
+
+def parse_part(operation: type[Parameters], value: object) -> _Document:
+    """Return a part of an operation in its JSON form without nulls; required parameters may be missing."""
+
+    def made(given: _Document) -> _Document:
+        present = {name: item for name, item in given.items() if item is not None}
+        return collected(present, lambda name, item: known[name].parse(operation.title, item, part=True))
+
+    known = params(operation)
+    return _read(operation, value, made)
+
+
+def _read(operation: type[Parameters], value: object, make: Callable[[_Document], _T], path: str = "") -> _T:
+    """Return what is made of the known parameters of a JSON object."""
+    title, confidential = operation.title, operation.confidential
+    if not isinstance(value, Mapping):
+        got = SOMETHING if confidential else shown(value)
+        raise SpecError([Problem(path, f"{title} must be an object of parameters", f"got {got}")])
+    known = params(operation)
+    given = {name: value[name] for name in known if name in value}
+    unknown = [key for key in value if key not in known] if len(given) < len(value) else []
+    problems = unknown_keys(title, unknown, known, confidential=confidential) if unknown else []
     try:
-        return WHOLE.structure(value, operation)
+        made = make(given)
     except SpecError as error:
-        raise SpecError(below(path, error.problems)) from None
+        problems = [*error.problems, *problems]
+    if problems:
+        raise SpecError(below(path, problems))
+    return made
 
 
 def restore_operation(operation: type[_P], document: Mapping[str, Any]) -> _P:
@@ -56,7 +88,7 @@ def restore_operation(operation: type[_P], document: Mapping[str, Any]) -> _P:
 
 def unparse_operation(operation: Parameters) -> _Document:
     """Return the JSON object of an operation, without defaults."""
-    document: _Document = WHOLE.unstructure(operation)
+    document: _Document = _WRITER.unstructure(operation)
     return document
 
 
@@ -89,65 +121,15 @@ def _advice(key: str, known: list[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
 
 
-def _is_declared(cls: object) -> bool:
-    return isinstance(cls, type) and issubclass(cls, Parameters)
-
-
-def _checked_keys(operation: type[Parameters], value: object) -> tuple[_Document, list[Problem]]:
-    """Return the known parameters of a JSON object, and the problems of its other keys."""
-    if not isinstance(value, Mapping):
-        got = SOMETHING if operation.confidential else shown(value)
-        raise SpecError([Problem("", f"{operation.title} must be an object of parameters", f"got {got}")])
-    known = params(operation)
-    given = {name: value[name] for name in known if name in value}
-    if len(given) == len(value):
-        return given, []
-    unknown = [key for key in value if key not in known]
-    return given, unknown_keys(operation.title, unknown, known, confidential=operation.confidential)
-
-
-@WHOLE.register_structure_hook_factory(_is_declared)
-def _whole_hook(operation: type[_P]) -> Callable[[Any, Any], _P]:
-    """Return the function that reads an object. The constructor checks and converts the values."""
-    attributes = {name: param.attribute for name, param in params(operation).items()}
-    missing = {param.attribute: REQUIRED for param in params(operation).values() if param.required}
-
-    def structure(value: Any, _: Any) -> _P:
-        if isinstance(value, operation):
-            return value
-        given, problems = _checked_keys(operation, value)
-        try:
-            found = operation(**missing | {attributes[name]: item for name, item in given.items()})
-        except SpecError as error:
-            raise SpecError([*error.problems, *problems]) from None
-        if problems:
-            raise SpecError(problems)
-        return found
-
-    return structure
-
-
-@PARTS.register_structure_hook_factory(_is_declared)
-def _part_hook(operation: type[Parameters]) -> Callable[[Any, Any], _Document]:
-    known = params(operation)
-
-    def structure(value: Any, _: Any) -> _Document:
-        given, problems = _checked_keys(operation, value)
-        present = {name: item for name, item in given.items() if item is not None}
-        return collected(present, lambda name, item: known[name].part(operation.title, item), problems)
-
-    return structure
-
-
-@WHOLE.register_unstructure_hook_factory(_is_declared)
-def _unstructure_hook(operation: type[Parameters]) -> Callable[[Any], _Document]:
+@_WRITER.register_unstructure_hook_factory(lambda cls: isinstance(cls, type) and issubclass(cls, Parameters))
+def _written(operation: type[Parameters]) -> Callable[[Any], _Document]:
     overrides = {
-        param.attribute: override(rename=name, unstruct_hook=_unparse(param))
-        for name, param in all_params(operation).items()
+        item.attribute: override(rename=name, unstruct_hook=functools.partial(_json, item.kind.unparse))
+        for name, item in all_params(operation).items()
     }
     # The types of cattrs give every keyword the type of its last option.
-    return make_dict_unstructure_fn(operation, WHOLE, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
+    return make_dict_unstructure_fn(operation, _WRITER, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
 
 
-def _unparse(param: Param) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else param.kind.unparse(value)
+def _json(unparse: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else unparse(value)

@@ -4,11 +4,10 @@ import functools
 import hashlib
 import json
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
-from cattrs import Converter
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
@@ -21,6 +20,7 @@ from imgsvc_core.spec.declare import (
     collected,
     declared,
     doc,
+    operation_schema,
     or_null,
     param,
     params,
@@ -28,15 +28,15 @@ from imgsvc_core.spec.declare import (
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
-from imgsvc_core.spec.kinds import Nested
+from imgsvc_core.spec.kinds import Kind
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.parsing import PARTS, WHOLE, unknown_keys, unparse_operation
+from imgsvc_core.spec.parsing import parse_operation, parse_part, unknown_keys, unparse_operation
 from imgsvc_core.spec.rules import NotTogether, given
-from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.spec.watermark import Watermark
 
 _JsonObject = Mapping[str, Any]
+_Read = Callable[[type[Any], object], Any]
 _O = TypeVar("_O", bound=Operation)
 Part = Accepts[_O | None, _O | _JsonObject | None]
 Filters = Accepts[
@@ -50,17 +50,17 @@ _MAX_CACHED = 4096
 
 
 @attrs.frozen
-class PartKind(Nested):
+class PartKind(Kind):
     """The kind of a parameter that is an operation."""
 
     operation: type[Operation]
     expectation = "object of parameters"
 
     def parse(self, value: object) -> Operation:
-        return WHOLE.structure(value, self.operation)
+        return parse_operation(self.operation, value)
 
     def part(self, value: object) -> Any:
-        return PARTS.structure(value, self.operation)
+        return parse_part(self.operation, value)
 
     def unparse(self, value: Operation) -> Document:
         return unparse_operation(value)
@@ -70,27 +70,27 @@ class PartKind(Nested):
 
 
 @attrs.frozen
-class FilterKind(Nested):
+class FilterKind(Kind):
     """The kind of ``filter``: an object of filters, or an array of one-key objects in the order to apply."""
 
     expectation = "object of filters or an array of one-key objects"
 
     def parse(self, value: object) -> tuple[Filter, ...]:
-        found = self._read([value] if isinstance(value, Filter) else value, WHOLE)
+        found = self._read([value] if isinstance(value, Filter) else value, parse_operation)
         if isinstance(found, dict):
             return tuple(found[key] for key in _FILTERS if key in found)
         return tuple(item for one in found for item in one.values())
 
     def part(self, value: object) -> Document | list[Document]:
-        return self._read(value, PARTS)
+        return self._read(value, parse_part)
 
-    def _read(self, value: object, converter: Converter) -> Document | list[Document]:
+    def _read(self, value: object, read: _Read) -> Document | list[Document]:
         if isinstance(value, Mapping):
-            return _filters(value, converter)
+            return _filters(value, read)
         if not isinstance(value, Iterable) or isinstance(value, str | bytes):
             raise SpecError([Problem("", f"Filter must be an {self.expectation}", f"got {shown(value)}")])
         places = {f"[{index}]": item for index, item in enumerate(value)}
-        return list(collected(places, lambda _, item: _one_filter(item, converter)).values())
+        return list(collected(places, lambda _, item: _one_filter(item, read)).values())
 
     def unparse(self, value: tuple[Filter, ...]) -> list[dict[str, Any]]:
         return [{item.key: unparse_operation(item)} for item in value]
@@ -212,7 +212,8 @@ def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
 def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", "The request must be a JSON object", f"got {shown(value)}")])
-    return _read(value, Spec.title, WHOLE, also_known)  # type: ignore[return-value]
+    found: Spec = _read(value, Spec.title, parse_operation, also_known)
+    return found
 
 
 def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:
@@ -228,13 +229,12 @@ def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) 
     """
     if not isinstance(value, Mapping):
         raise SpecError([Problem("", f"{title} must be an object of parameters", f"got {shown(value)}")])
-    return _read(value, title, PARTS, also_known)  # type: ignore[return-value]
+    found: Document = _read(value, title, parse_part, also_known)
+    return found
 
 
-def _read(
-    value: Mapping[Any, Any], title: str, converter: Converter, also_known: Iterable[str]
-) -> Spec | Document:
-    """Return what a converter makes of a request in which the filters may have their old name."""
+def _read(value: Mapping[Any, Any], title: str, read: _Read, also_known: Iterable[str]) -> Any:
+    """Return what is read from a request in which the filters may have their old name."""
     known = params(Spec)
     document = {key: item for key, item in value.items() if key in known}
     old = value.get(_OLD_NAME)
@@ -247,7 +247,7 @@ def _read(
     unknown = [key for key in value if key not in known and key != _OLD_NAME]
     problems += unknown_keys(title, unknown, (*also_known, *known, _OLD_NAME)) if unknown else ()
     try:
-        found = converter.structure(document, Spec)
+        found = read(Spec, document)
     except SpecError as error:
         problems = [*(_renamed(item) if old is not None else item for item in error.problems), *problems]
     if problems:
@@ -284,20 +284,20 @@ def request_object() -> dict[str, Any]:
     }
 
 
-def _filters(value: Mapping[Any, Any], converter: Converter) -> Document:
-    """Return what a converter makes of the filters of an object, by their keys."""
+def _filters(value: Mapping[Any, Any], read: _Read) -> Document:
+    """Return what is read from the filters of an object, by their keys."""
     unknown = unknown_keys("Filter", [key for key in value if key not in _FILTERS], _FILTERS)
     given = {key: item for key, item in value.items() if key in _FILTERS and item is not None}
-    return collected(given, lambda key, item: converter.structure(item, _FILTERS[key]), unknown)
+    return collected(given, lambda key, item: read(_FILTERS[key], item), unknown)
 
 
-def _one_filter(item: object, converter: Converter) -> Document:
+def _one_filter(item: object, read: _Read) -> Document:
     if isinstance(item, Filter):
         return {item.key: item}
     if not isinstance(item, Mapping) or sum(value is not None for value in item.values()) != 1:
         expected = "Filter array must hold objects with one key each"
         raise SpecError([Problem("", expected, f"got {shown(item)}")])
-    return _filters(item, converter)
+    return _filters(item, read)
 
 
 def _renamed(problem: Problem) -> Problem:

@@ -169,7 +169,7 @@ class Together:
 
 def _missing(operation: type[Parameters], name: str, when: str) -> Problem:
     """Return the problem of a missing parameter."""
-    return Problem(name, operation.expected(name), f"and is required {when}")
+    return Problem(name, operation._params[name].expected(operation.title), f"and is required {when}")
 
 
 def given(*names: str) -> dict[str, Any]:

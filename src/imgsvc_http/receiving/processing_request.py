@@ -13,6 +13,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec, parse, unparse
 from imgsvc_core.spec.declaring import (
     Integer,
+    Kind,
     Number,
     Operation,
     Text,
@@ -52,19 +53,16 @@ _FETCH_KEYS = ("url", "headers")
 
 
 @attrs.frozen
-class WebAddress:
+class WebAddress(Kind):
     """An http or https URL by RFC 3986, with a host."""
 
-    expectation: ClassVar[str] = "URL valid under RFC 3986 that starts with http:// or https://"
+    expectation = "URL valid under RFC 3986 that starts with http:// or https://"
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or len(value) > 8192 or not _URL.fullmatch(value):
             raise ValueError(value)
         if not is_web(URL(value)):  # which itself refuses ports that are too large, for example
             raise ValueError(value)
-        return value
-
-    def unparse(self, value: str) -> str:
         return value
 
     def schema(self) -> dict[str, Any]:

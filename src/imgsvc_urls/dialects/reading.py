@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import attrs
 
 from imgsvc_core.plan.encoding import accept_weights
+from imgsvc_core.spec.kinds import Kind
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -17,7 +18,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
 
 
 @attrs.frozen
-class Texts:
+class Texts(Kind):
     """An array of strings that match a pattern, which ``words`` describe. ``one`` allows a single string.
 
     ``least`` is the smallest number of items.
@@ -41,15 +42,12 @@ class Texts:
             raise ValueError(value)
         return tuple(value)
 
-    def unparse(self, value: tuple[str, ...]) -> list[str]:
-        return list(value)
-
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string", "pattern": f"^(?:{self.pattern})$"}}
 
 
 @attrs.frozen
-class Wholes:
+class Wholes(Kind):
     """An array of integers within a range."""
 
     minimum: int
@@ -66,9 +64,6 @@ class Wholes:
             raise ValueError(value)
         return tuple(value)
 
-    def unparse(self, value: tuple[int, ...]) -> list[int]:
-        return list(value)
-
     def schema(self) -> dict[str, Any]:
         return {
             "type": "array",
@@ -77,7 +72,7 @@ class Wholes:
 
 
 @attrs.frozen
-class TextTable:
+class TextTable(Kind):
     """An object of strings, kept as pairs."""
 
     expectation = "table of texts"

@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core.spec.kinds import Kind
+
 Pairs = tuple[tuple[str, str], ...]
 """An object of strings, as a hashable value."""
 
@@ -22,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @attrs.frozen
-class ObjectPath:
+class ObjectPath(Kind):
     """The path of an object in its bucket. Leading slashes are dropped."""
 
     maximum: int = 1024
@@ -41,15 +43,12 @@ class ObjectPath:
             raise ValueError(value)
         return path
 
-    def unparse(self, value: str) -> str:
-        return value
-
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "maxLength": self.maximum}
 
 
 @attrs.frozen
-class Strings:
+class Strings(Kind):
     """An object of strings: at most ``maximum`` pairs, with names and values that match patterns.
 
     With ``any_case``, names that differ only in case are duplicates.
@@ -88,7 +87,7 @@ class Strings:
 
 
 @attrs.frozen
-class Headers:
+class Headers(Kind):
     """HTTP headers of an object, of those that the provider allows. Names match in any case."""
 
     allowed: tuple[str, ...]

@@ -7,9 +7,9 @@ from typing import Any
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declare import operation_schema
 from imgsvc_core.spec.kinds import Choice
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
-from imgsvc_core.spec.schema import operation_schema
 from imgsvc_core.spec.store.declarations import PROVIDERS, StoreSpec
 
 _PROVIDER = Choice(tuple(PROVIDERS))

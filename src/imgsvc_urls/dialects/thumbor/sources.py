@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from imgsvc_core.spec.kinds import Kind
 from imgsvc_urls.dialects.building import refusing
 from imgsvc_urls.dialects.thumbor.path import BAD_REQUEST
 from imgsvc_urls.errors import DialectError
@@ -18,7 +19,7 @@ _STORED = re.compile(r"([0-9a-f]{32})(?:/.*)?", re.DOTALL)
 
 
 @attrs.frozen
-class Patterns:
+class Patterns(Kind):
     """An array of regular expressions."""
 
     expectation = "array of regular expressions"
@@ -30,9 +31,6 @@ class Patterns:
             return tuple(re.compile(item).pattern for item in value)
         except re.error as error:
             raise ValueError(value) from error
-
-    def unparse(self, value: tuple[str, ...]) -> list[str]:
-        return list(value)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string", "format": "regex"}}
