@@ -74,7 +74,7 @@ def _is_at_hand(source: Source) -> bool:
 def _is_quick(source: ByteSource) -> bool:
     """Return True if reading the header needs no time limit."""
     format = sniff(source) if source.size <= _QUICK_BYTES else None
-    return format is not None and format.name != "svg"
+    return format is not None and not format.slow_header
 
 
 def explain(

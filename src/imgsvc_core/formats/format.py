@@ -130,9 +130,17 @@ class Format(abc.ABC):
         subsamplings: Resolutions of color that the writer offers: 420, 444.
         palette: True if the number of colors can be limited to a palette.
         interlaces: True if it can be written progressively.
+        progressive: True if it is written progressively unless told otherwise.
+        colorful: True if it keeps more than 256 colors.
+        widespread: True if every client shows it.
+        shown_by_notebooks: Media type by which notebooks show it; None if they do not.
+        animated: Name of the format of the same suffix that carries several frames.
         metadata: What results can carry: exif, xmp, iptc, profile.
         max_side: Longest side in pixels that fits.
+        most_read: Longest side in pixels that the decoder can count.
+        slow_header: True if it may take long to read the header of a small file.
         load_scaling: How the decoder can scale down.
+        skipping_levels: True if a smaller copy has every second, fourth... pixel and not means of them.
         array_pixels: How many pixels are decoded to an array in less time than to an image of libvips.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
@@ -156,9 +164,17 @@ class Format(abc.ABC):
     subsamplings: ClassVar[tuple[str, ...]] = ()
     palette: ClassVar[bool] = False
     interlaces: ClassVar[bool] = False
+    progressive: ClassVar[bool] = False
+    colorful: ClassVar[bool] = True
+    widespread: ClassVar[bool] = False
+    shown_by_notebooks: ClassVar[str | None] = None
+    animated: ClassVar[str | None] = None
     metadata: ClassVar[tuple[str, ...]] = ()
     max_side: ClassVar[int] = 65_535
+    most_read: ClassVar[int] = 100_000_000  # of libvips
+    slow_header: ClassVar[bool] = False
     load_scaling: ClassVar[LoadScaling] = LoadScaling.NONE
+    skipping_levels: ClassVar[bool] = False
     array_pixels: ClassVar[int] = 0
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None
@@ -177,11 +193,14 @@ class Format(abc.ABC):
     header: Any
     """What the parser learned; subclasses declare its type."""
 
-    def __init__(self, source: ByteSource, info: ImageInfo, header: Any) -> None:
-        """Take a file, its facts, and what else its parser learned for the decoder."""
+    def __init__(
+        self, source: ByteSource, info: ImageInfo, header: Any, exif_blocks: Sequence[ExifBlock] = ()
+    ) -> None:
+        """Take a file, its facts, what else its parser learned, and the EXIF that libvips would parse."""
         self.source = source
         self.info = info
         self.header = header
+        self.exif_blocks = exif_blocks
 
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
@@ -200,10 +219,6 @@ class Format(abc.ABC):
             CorruptImage: the header is damaged.
             UnsupportedFormat: this variant cannot be read.
         """
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return the places of the EXIF blocks that libvips would parse."""
-        return ()
 
     def expected_size(self, settings: LoadSettings) -> tuple[float, float]:
         """Return the size of a loaded frame: that of a smaller copy in the file, or as the decoder scales."""

@@ -74,7 +74,7 @@ class ImageInfo:
         metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
     )
     levels: tuple[tuple[int, int], ...] = attrs.field(
-        default=(), metadata={"doc": "Sizes of the smaller copies in the file, largest first."}
+        default=(), metadata={"doc": "Smaller sizes at which the file can be decoded, largest first."}
     )
     lossless: bool = attrs.field(
         default=False,
@@ -99,7 +99,7 @@ class ImageInfo:
     @property
     def vector(self) -> bool:
         """Return True for a drawing, which has no pixels until it is rendered at a size."""
-        return self.format == "svg"
+        return self.layers is not None
 
     @property
     def animated(self) -> bool:

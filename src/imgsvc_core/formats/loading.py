@@ -14,9 +14,6 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS
 
-_LONGEST = 100_000_000  # pixels of a side of a picture of libvips
-_LONGEST_OF = {"tiff": _LONGEST - 1}  # of its reader
-
 
 def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
     """Decode a file as it is stored: not turned upright, not converted to another color space.
@@ -37,16 +34,14 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
     """
     info, settings = picture.info, settings or LoadSettings()
     availability.reader_backend(info.format)
-    most = _LONGEST_OF.get(info.format, _LONGEST)
-    if max(info.width, info.height) > most:
+    if max(info.width, info.height) > picture.most_read:
         raise ImageTooLarge(
             f"The {picture.title} image has {info.width} x {info.height} pixels; at most "
-            f"{most:,} per side can be read: cut it into parts."
+            f"{picture.most_read:,} per side can be read: cut it into parts."
         )
     pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
     with translate_errors(info.format):
-        if blocks := picture.exif_blocks():
-            picture.source = without_endless_exif(picture.source, blocks)
+        picture.source = without_endless_exif(picture.source, picture.exif_blocks)
         image = picture.load(settings)
         width, height = picture.expected_size(settings)
         frames = info.frames if settings.all_frames else 1

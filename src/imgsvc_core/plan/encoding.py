@@ -16,8 +16,6 @@ from imgsvc_core.plan.steps import PlannedStep
 from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
-_WIDESPREAD = ("jpg", "png", "gif")  # formats that every client shows
-_PALETTES = ("gif",)
 _EXACT = {False: ("webp", "png"), True: ("webp", "apng")}  # if animated; AVIF gains little without loss
 _WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
@@ -46,8 +44,8 @@ def choose_formats(
         told = f"Images cannot be written as '{row.name}'" if row else f"No format has the suffix '{suffix}'"
         raise UnsupportedOperation(f"{told}; name the target otherwise, or set output.format.")
     if row is not None:
-        still_to_apng = row.name == "png" and info.format == "apng"
-        return (FORMATS["apng"] if still_to_apng else row,), f"the target ends in {suffix}"
+        named = FORMATS[info.format] if row.animated == info.format else row
+        return (named,), f"the target ends in {suffix}"
     source = FORMATS.get(info.format)
     if source is not None and source.becomes == source.name:
         return (source,), "the format of the source"
@@ -125,7 +123,7 @@ def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> 
 def _described(settings: SaveSettings) -> str:
     row = FORMATS[settings.format]
     quality = row.quality if settings.quality is None else settings.quality
-    progressive = row.name == "jpg" if settings.progressive is None else settings.progressive
+    progressive = row.progressive if settings.progressive is None else settings.progressive
     details = [
         "lossless" if settings.lossless else f"quality {quality}" if row.quality else "",
         "progressive" if row.interlaces and progressive else "",
@@ -144,7 +142,7 @@ def _suitable(
     classic = FORMATS["gif" if info.animated else "png" if alpha or lossless else "jpg"]
     if accept is None:
         return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
-    widespread = [FORMATS[name] for name in _WIDESPREAD]
+    widespread = [row for row in FORMATS.values() if row.widespread]
     ordered = dict.fromkeys([FORMATS["avif"], FORMATS["webp"], classic, *widespread, FORMATS["apng"]])
     weights = accept_weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
@@ -153,7 +151,7 @@ def _suitable(
         """Return the sort key of a format: first what the picture needs, then what the client prefers."""
         keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
         keeps_exactly = row.lossless or not lossless
-        colorful = row.name not in _PALETTES or row is classic
+        colorful = row.colorful or row is classic
         return keeps_motion, keeps_alpha, keeps_exactly, colorful, acceptable[row]
 
     if acceptable:
@@ -169,7 +167,7 @@ def _weight(row: type[Format], weights: Mapping[str, float]) -> float:
 
     Ranges such as ``*/*`` come from clients that do not know newer formats, so they do not include these.
     """
-    ranges = (row.media_type, *(("image/*", "*/*") if row.name in _WIDESPREAD else ()))
+    ranges = (row.media_type, *(("image/*", "*/*") if row.widespread else ()))
     return next((weights[range_] for range_ in ranges if range_ in weights), 0.0)
 
 

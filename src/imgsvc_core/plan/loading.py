@@ -180,7 +180,7 @@ def _offered(
             return ()
         case LoadScaling.DCT if not info.lossless:
             return _DCT_SCALES.items()
-        case LoadScaling.LEVELS if info.format != "jp2" or info.depth <= 8:
+        case LoadScaling.LEVELS:
             return [(width / info.width, _LEVEL_LEAVES * info.width / width) for width, _ in info.levels]
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
             return [(max(_SCALER_LEAVES / factor, _fewest(info)), _SCALER_LEAST)]
@@ -198,7 +198,7 @@ def _grid(info: ImageInfo, scale: float, length: int, have: int) -> tuple[float,
     if scale == 1 or _scaling(info) not in (LoadScaling.DCT, LoadScaling.LEVELS):
         return 0.0, have / length
     scale = 2.0 ** round(math.log2(scale))
-    return ((1 - scale) / 2 if info.format == "jp2" else 0.0), scale
+    return ((1 - scale) / 2 if FORMATS[info.format].skipping_levels else 0.0), scale
 
 
 def _factor_to(size: Size, wanted: Size) -> float | None:

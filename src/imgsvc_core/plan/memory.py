@@ -102,8 +102,7 @@ def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, s
     row = FORMATS[settings.format]
     assert row.writer is not None
     memory = row.writer.memory
-    usual = row.interlaces and row.name == "jpg"
-    progressive = usual if settings.progressive is None else settings.progressive
+    progressive = row.progressive if settings.progressive is None else settings.progressive
     copies = memory.copies(
         whole=progressive,
         alpha=alpha,

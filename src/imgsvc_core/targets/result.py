@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Data = TypeVar("Data", bound=bytes | None, default=bytes | None, covariant=True)
 
-_SHOWN_BY_NOTEBOOKS = {"jpg": "image/jpeg", "png": "image/png", "apng": "image/png", "gif": "image/gif"}
-
 
 @attrs.frozen(kw_only=True)
 class Timing:
@@ -124,7 +122,7 @@ class Result(Generic[Data]):
         if self.data is None:
             return shown
         data: bytes = self.data
-        media_type = _SHOWN_BY_NOTEBOOKS.get(self.output.format)
+        media_type = FORMATS[self.output.format].shown_by_notebooks
         if media_type is None:
             preview = io.BytesIO()
             cast("Result[bytes]", self).to_pil().save(preview, "PNG")

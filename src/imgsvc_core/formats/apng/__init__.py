@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
@@ -13,7 +12,6 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.png.header import PngHeader
     from imgsvc_core.formats.sink import Sink
 
@@ -31,6 +29,7 @@ class Apng(Format):
     effort = DEFLATE
     animation = True
     depth = 16
+    shown_by_notebooks = Png.media_type
     metadata = ("exif", "xmp", "profile")
     becomes = "apng"
 
@@ -40,10 +39,6 @@ class Apng(Format):
     def probe(cls, reader: HeaderReader) -> Png | Apng:
         """Read the header as of any PNG."""
         return Png.probe(reader)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where libvips would find EXIF."""
-        return self.header.exif_blocks
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return all frames as a strip, or the first frame as it is shown."""

@@ -11,7 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bmp.header import BitmapFile
+    from imgsvc_core.formats.bmp.header import BitmapHeader
     from imgsvc_core.formats.sink import Sink
 
 
@@ -28,7 +28,7 @@ class Bmp(Format):
     internal = True
     becomes = "jpg"
 
-    header: BitmapFile
+    header: BitmapHeader
 
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:
@@ -48,7 +48,7 @@ class Bmp(Format):
         """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""
         from imgsvc_core.formats.bmp.reading import read
 
-        return read(self.source, self.header)
+        return read(self)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -29,11 +29,10 @@ _PROFILE_EMBEDDED = b"DEBM"
 class BitmapHeader:
     """The header of a device-independent bitmap, in a BMP file or in an icon.
 
-    ``masks`` are those of red, green, blue and alpha, for 16 and 32 bits per pixel. The palette of ``colors``
-    colors starts at ``palette_at``, relative to the header, and ends at ``palette_end``.
+    ``masks`` are those of red, green, blue and alpha, for 16 and 32 bits per pixel. All places are those in
+    the file. ``profile`` is where the profile starts, and its length.
     """
 
-    size: int
     width: int
     height: int
     top_down: bool
@@ -43,6 +42,8 @@ class BitmapHeader:
     colors: int
     color_bytes: int
     palette_at: int
+    pixels_at: int
+    profile: tuple[int, int] | None = None
 
     @property
     def depth(self) -> int:
@@ -54,19 +55,18 @@ class BitmapHeader:
         """Bytes of a row of pixels, padded to four."""
         return (self.width * self.bits + 31) // 32 * 4
 
-    @property
-    def palette_end(self) -> int:
-        """Where the pixels start unless the file says that they start later."""
-        return self.palette_at + self.colors * self.color_bytes
-
-
-@attrs.frozen
-class BitmapFile:
-    """A BMP file: its header, where its pixels start, and where its profile lies, as start and length."""
-
-    header: BitmapHeader
-    pixels_at: int
-    profile: tuple[int, int] | None
+    def info(self, reader: HeaderReader, format: str, *, alpha: bool) -> ImageInfo:
+        """Return the facts."""
+        return ImageInfo(
+            format=format,
+            width=self.width,
+            height=self.height,
+            colorspace="palette" if self.bits <= 8 else "srgb",
+            depth=self.depth,
+            bytes=reader.size,
+            alpha=alpha,
+            profile=self.profile is not None,
+        )
 
 
 def is_bmp(reader: HeaderReader) -> bool:
@@ -74,37 +74,19 @@ def is_bmp(reader: HeaderReader) -> bool:
     return reader.size >= 18 and reader.unpack("<I", FILE_HEADER)[0] in _SIZES
 
 
-def read_header(reader: HeaderReader) -> tuple[ImageInfo, BitmapFile]:
-    """Read the facts of a BMP, and where its pixels are."""
-    file = read_file(reader)
-    header = file.header
-    info = ImageInfo(
-        format="bmp",
-        width=header.width,
-        height=header.height,
-        colorspace="palette" if header.bits <= 8 else "srgb",
-        depth=header.depth,
-        bytes=reader.size,
-        alpha=header.masks is not None and header.masks[3] != 0,
-        profile=file.profile is not None,
-    )
-    return info, file
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, BitmapHeader]:
+    """Read the facts of a BMP, and its header.
 
-
-def read_file(reader: HeaderReader) -> BitmapFile:
-    """Read the file header and the bitmap header.
-
-    An offset of the pixels inside of the header means nothing: they are after the palette. Otherwise the
-    palette ends there at the latest, however many colors are stated.
+    If the pixels are stated to be inside of the header, they are after the palette. Otherwise the palette
+    ends at the pixels at the latest, however many colors are stated.
     """
+    header = attrs.evolve(read_bitmap_header(reader, FILE_HEADER), profile=_profile(reader))
     (pixels_at,) = reader.unpack("<I", 10)
-    header = read_bitmap_header(reader, FILE_HEADER)
-    room = pixels_at - FILE_HEADER - header.palette_at
-    if room < 0:
-        pixels_at = FILE_HEADER + header.palette_end
-    else:
-        header = attrs.evolve(header, colors=min(header.colors, room // header.color_bytes))
-    return BitmapFile(header, pixels_at, _profile(reader, header))
+    room = pixels_at - header.palette_at
+    if room >= 0:
+        colors = min(header.colors, room // header.color_bytes)
+        header = attrs.evolve(header, colors=colors, pixels_at=pixels_at)
+    return header.info(reader, "bmp", alpha=header.masks is not None and header.masks[3] != 0), header
 
 
 def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
@@ -112,10 +94,7 @@ def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
     (size,) = reader.unpack("<I", start)
     if size not in _SIZES:
         raise reader.corrupt(f"its header has an unknown size of {size} bytes")
-    if size == _CORE:
-        width, height, bits = reader.unpack("<Hh2xH", start + 4)
-    else:
-        width, height, bits = reader.unpack("<ii2xH", start + 4)
+    width, height, bits = reader.unpack("<Hh2xH" if size == _CORE else "<ii2xH", start + 4)
     if bits not in _DEPTHS:
         raise reader.corrupt(f"its {bits} bits per pixel are impossible")
     if width < 1 or height == 0 or height == -(1 << 31):
@@ -125,17 +104,19 @@ def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
     masks, masks_end = _read_masks(reader, start, size, compression, bits)
     used = reader.unpack("<I", start + 32)[0] if size >= 36 else 0
     most_colors = 1 << bits if bits <= 8 else 0
+    colors, color_bytes = min(used or most_colors, most_colors), 3 if size == _CORE else 4
+    palette_at = start + max(size, masks_end)
     return BitmapHeader(
-        size=size,
         width=width,
         height=abs(height),
         top_down=height < 0,
         bits=bits,
         compression=compression,
         masks=masks,
-        colors=min(used or most_colors, most_colors),
-        color_bytes=3 if size == _CORE else 4,
-        palette_at=max(size, masks_end),
+        colors=colors,
+        color_bytes=color_bytes,
+        palette_at=palette_at,
+        pixels_at=palette_at + colors * color_bytes,
     )
 
 
@@ -170,9 +151,9 @@ def _read_masks(
     return (red, green, blue, alpha), _INFO + 4 * number
 
 
-def _profile(reader: HeaderReader, header: BitmapHeader) -> tuple[int, int] | None:
+def _profile(reader: HeaderReader) -> tuple[int, int] | None:
     """Return where the embedded profile is, or None. A profile in another file is ignored."""
-    if header.size != _V5 or reader.read(FILE_HEADER + 56, 4) != _PROFILE_EMBEDDED:
+    if reader.unpack("<I", FILE_HEADER)[0] != _V5 or reader.read(FILE_HEADER + 56, 4) != _PROFILE_EMBEDDED:
         return None
     offset, length = reader.unpack("<II", FILE_HEADER + 112)
     start = FILE_HEADER + offset

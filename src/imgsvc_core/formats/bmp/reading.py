@@ -12,22 +12,21 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.bmp import Bmp
 from imgsvc_core.formats.bmp import header as bmp
-from imgsvc_core.formats.bmp.header import BitmapFile, BitmapHeader
+from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.rle import expand_rle
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.vips import attach, from_array
 
 
-def read(source: ByteSource, file: BitmapFile) -> pyvips.Image:
+def read(picture: Bmp) -> pyvips.Image:
     """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""
-    header = file.header
-    palette_at = bmp.FILE_HEADER + header.palette_at
-    image = from_array(decode_pixels(source.buffer(), header, palette_at, file.pixels_at))
-    return attach(image, {PROFILE: source.read(*file.profile) if file.profile else None})
+    source, profile = picture.source, picture.header.profile
+    image = from_array(decode_pixels(source.buffer(), picture.header))
+    return attach(image, {PROFILE: source.read(*profile) if profile else None})
 
 
-def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: int) -> Any:
+def decode_pixels(data: Any, header: BitmapHeader) -> Any:
     """Return the pixels as an array of (height, width[, bands]), top row first.
 
     Alpha that is 0 everywhere is left out: it is a byte that the writer has not set.
@@ -38,10 +37,10 @@ def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: i
     import numpy as np
 
     if header.compression in (bmp.RLE8, bmp.RLE4, bmp.RLE24):
-        rows = expand_rle(bytes(data[pixels_at:]), header.width, header.height, header.bits)
+        rows = expand_rle(bytes(data[header.pixels_at :]), header.width, header.height, header.bits)
     else:
         length = header.stride * header.height
-        body = data[pixels_at : pixels_at + length]
+        body = data[header.pixels_at : header.pixels_at + length]
         if len(body) < length:
             raise CorruptImage(
                 f"The BMP image is truncated: {len(body)} of {length} bytes of pixels are there."
@@ -50,7 +49,7 @@ def decode_pixels(data: Any, header: BitmapHeader, palette_at: int, pixels_at: i
     if not header.top_down:
         rows = rows[::-1]
     if header.bits <= 8:
-        return _palette(data, header, palette_at)[rows]
+        return _palette(data, header)[rows]
     return rows if rows.shape[2] < 4 or rows[:, :, 3].any() else rows[:, :, :3]
 
 
@@ -92,11 +91,11 @@ def _bit_fields(rows: Any, header: BitmapHeader) -> Any:
     return channels
 
 
-def _palette(data: Any, header: BitmapHeader, start: int) -> Any:
+def _palette(data: Any, header: BitmapHeader) -> Any:
     """Return 256 colors, black beyond those of the file; one band if all of the file's are gray."""
     import numpy as np
 
-    stored = bytes(data[start : start + header.colors * header.color_bytes])
+    stored = bytes(data[header.palette_at : header.palette_at + header.colors * header.color_bytes])
     count = len(stored) // header.color_bytes
     colors = np.frombuffer(stored, np.uint8, count * header.color_bytes).reshape(count, header.color_bytes)
     palette = np.zeros((256, 3), np.uint8)

@@ -6,6 +6,8 @@ from typing import Any
 
 from imgsvc_core.errors import CorruptImage
 
+_END_OF_ROW, _END, _JUMP = 0, 1, 2
+
 
 def expand_rle(data: bytes, width: int, height: int, bits: int) -> Any:
     """Return rows in stored order: palette indices, or RGB for 24 bits. Skipped pixels are 0.
@@ -17,53 +19,40 @@ def expand_rle(data: bytes, width: int, height: int, bits: int) -> Any:
     unit = 3 if bits == 24 else 1
     canvas = bytearray(width * height * unit)
     x = y = position = 0
-    while y < height:
-        if position + 2 > len(data):
+
+    def take(length: int) -> bytes:
+        nonlocal position
+        taken = data[position : position + length]
+        if len(taken) < length:
             raise CorruptImage(f"The BMP image is truncated: its runs end in row {y} of {height}.")
-        count, value = data[position], data[position + 1]
+        position += length
+        return taken
+
+    while y < height:
+        count, value = take(2)
         if count:
-            run = _repeated(data, position + 1, count, bits)
-            position += 1 + unit
-            _put(canvas, run, x, y, width, unit)
-            x += count
+            run = _pixels(bytes((value,)) + take(unit - 1), bits) * count
+        elif value == _END_OF_ROW:
+            x, y = 0, y + 1
             continue
-        position += 2
-        match value:
-            case 0:
-                x, y = 0, y + 1
-            case 1:
-                break
-            case 2:
-                if position + 2 > len(data):
-                    raise CorruptImage("The BMP image is truncated inside a jump.")
-                x, y = x + data[position], y + data[position + 1]
-                position += 2
-            case _:
-                length = (value * bits + 7) // 8
-                literal = data[position : position + length]
-                if len(literal) < length:
-                    raise CorruptImage("The BMP image is truncated inside a literal run.")
-                _put(canvas, _nibbles(literal, value) if bits == 4 else literal, x, y, width, unit)
-                x += value
-                position += length + length % 2
+        elif value == _END:
+            break
+        elif value == _JUMP:
+            right, up = take(2)
+            x, y = x + right, y + up
+            continue
+        else:
+            count, length = value, (value * bits + 7) // 8
+            run = _pixels(take(length), bits)
+            position += length % 2
+        visible = run[: max(0, min(count, width - x)) * unit]
+        start = (y * width + x) * unit
+        canvas[start : start + len(visible)] = visible
+        x += count
     pixels = np.frombuffer(canvas, np.uint8)
     return pixels.reshape(height, width) if unit == 1 else pixels.reshape(height, width, 3)[:, :, ::-1]
 
 
-def _repeated(data: bytes, position: int, count: int, bits: int) -> bytes:
-    if bits == 24:
-        return data[position : position + 3] * count
-    if bits == 8:
-        return data[position : position + 1] * count
-    high, low = data[position] >> 4, data[position] & 15
-    return bytes((high, low)) * (count // 2) + bytes((high,)) * (count % 2)
-
-
-def _nibbles(data: bytes, count: int) -> bytes:
-    return bytes(nibble for byte in data for nibble in (byte >> 4, byte & 15))[:count]
-
-
-def _put(canvas: bytearray, run: bytes, x: int, y: int, width: int, unit: int) -> None:
-    visible = run[: max(width - x, 0) * unit]
-    start = (y * width + x) * unit
-    canvas[start : start + len(visible)] = visible
+def _pixels(data: bytes, bits: int) -> bytes:
+    """Return one byte for each pixel of 4 or 8 bits, and three for one of 24."""
+    return data if bits != 4 else bytes(half for byte in data for half in (byte >> 4, byte & 15))

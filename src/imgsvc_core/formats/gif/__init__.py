@@ -30,6 +30,9 @@ class Gif(Format):
     lossless = False
     palette = True
     interlaces = True
+    colorful = False
+    widespread = True
+    shown_by_notebooks = media_type
     becomes = "gif"
 
     header: GifHeader

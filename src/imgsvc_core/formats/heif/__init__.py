@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
@@ -12,7 +11,6 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.heif.header import HeifHeader
     from imgsvc_core.formats.sink import Sink
 
@@ -32,15 +30,11 @@ class _Heif(Format):
     def probe(cls, reader: HeaderReader) -> Heic | Avif:
         """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
         from imgsvc_core.formats.heif.header import read_header
-
-        info, header = read_header(reader)
-        return (Heic if info.format == "heic" else Avif)(reader.source, info, header)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where libvips would find EXIF."""
         from imgsvc_core.formats.heif.items import exif_blocks
 
-        return tuple(exif_blocks(HeaderReader(self.source, self.title), self.header.items))
+        info, header = read_header(reader)
+        blocks = tuple(exif_blocks(reader, header.items))
+        return (Heic if info.format == "heic" else Avif)(reader.source, info, header, blocks)
 
 
 class Heic(_Heif):

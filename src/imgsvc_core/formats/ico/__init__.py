@@ -42,7 +42,7 @@ class Ico(Format):
         """Return RGB with alpha, or what the PNG of the icon holds."""
         from imgsvc_core.formats.ico.reading import read
 
-        return read(self.source, self.header)
+        return read(self)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -15,48 +15,44 @@ from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.reading import decode_pixels
 from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.ico.header import Icon
+from imgsvc_core.formats.ico import Ico
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import from_array, still
 
 
-def read(source: ByteSource, icon: Icon) -> pyvips.Image:
+def read(picture: Ico) -> pyvips.Image:
     """Return the picture that the header has described: RGB with alpha, or what its PNG holds."""
-    data = source.read(icon.start, icon.length)
+    icon, source = picture.header, picture.source
     if icon.bitmap is None:
-        part = HeaderReader(ByteSource(data), "PNG")
-        picture = without_endless_exif(ByteSource(data), png.read_header(part).exif_blocks)
-        return still(pyvips.Image.pngload_buffer(picture.buffer(), fail_on="error"))
-    return from_array(_decode(icon, icon.bitmap, data))
+        own = ByteSource(source.read(icon.start, icon.length))
+        own = without_endless_exif(own, png.read_header(HeaderReader(own, "PNG")).exif_blocks)
+        return still(pyvips.Image.pngload_buffer(own.buffer(), fail_on="error"))
+    return from_array(_decode(source.buffer(), icon.bitmap, icon.start + icon.length))
 
 
-def _decode(icon: Icon, double: BitmapHeader, data: bytes) -> Any:
+def _decode(data: Any, header: BitmapHeader, end: int) -> Any:
     """Join the colors of the upper half with the alpha of 32 bits, or with the mask of the lower half."""
     import numpy as np
 
-    header = attrs.evolve(double, height=icon.height)
     if header.bits == 32 and header.masks is not None and not header.masks[3]:
         header = attrs.evolve(header, masks=(*header.masks[:3], 0xFF000000))
-    color = decode_pixels(data, header, header.palette_at, header.palette_end)
+    color = decode_pixels(data[:end], header)
     if color.ndim == 2:
         color = np.repeat(color[:, :, None], 3, axis=2)
-    if color.shape[2] == 4:
-        return color
-    mask_at = header.palette_end + header.stride * header.height
-    return np.dstack((color, _read_mask(icon, header, data, mask_at)))
+    return color if color.shape[2] == 4 else np.dstack((color, _read_mask(data, header, end)))
 
 
-def _read_mask(icon: Icon, header: BitmapHeader, data: bytes, start: int) -> Any:
+def _read_mask(data: Any, header: BitmapHeader, end: int) -> Any:
     """Return the mask as alpha. Some writers leave it out, and then all is opaque."""
     import numpy as np
 
-    stride = (icon.width + 31) // 32 * 4
-    body = data[start : start + stride * icon.height]
-    if icon.length <= start:
-        return np.full((icon.height, icon.width), 255, np.uint8)
-    if len(body) < stride * icon.height:
+    start, stride = header.pixels_at + header.stride * header.height, (header.width + 31) // 32 * 4
+    if end <= start:
+        return np.full((header.height, header.width), 255, np.uint8)
+    body = data[start : min(end, start + stride * header.height)]
+    if len(body) < stride * header.height:
         raise CorruptImage("The ICO image is truncated: part of its mask is missing.")
-    bits = np.unpackbits(np.frombuffer(body, np.uint8).reshape(icon.height, stride), axis=1)
-    rows = bits[:, : icon.width] if header.top_down else bits[::-1, : icon.width]
+    bits = np.unpackbits(np.frombuffer(body, np.uint8).reshape(header.height, stride), axis=1)
+    rows = bits[:, : header.width] if header.top_down else bits[::-1, : header.width]
     return np.where(rows, 0, 255).astype(np.uint8)

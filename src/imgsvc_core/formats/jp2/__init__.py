@@ -30,6 +30,7 @@ class Jp2(Format):
     quality = 80
     metadata = ("profile",)
     load_scaling = LoadScaling.LEVELS
+    skipping_levels = True
     becomes = "jp2"
 
     header: Jp2Header
@@ -45,7 +46,7 @@ class Jp2(Format):
         """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""
         from imgsvc_core.formats.jp2.reading import read
 
-        return read(self.source, self.info, self.header, settings)
+        return read(self, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

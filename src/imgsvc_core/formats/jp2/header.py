@@ -8,6 +8,8 @@ from imgsvc_core.formats.boxes import FileBox, read_boxes
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
+Size = tuple[int, int]
+
 CODESTREAM_START = b"\xff\x4f\xff\x51"
 
 _SIZ, _COD, _SOT, _EOC = 0xFF51, 0xFF52, 0xFF90, 0xFFD9
@@ -16,10 +18,10 @@ _ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gr
 _BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
 _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
 _MOST_CHANNELS = 16_384
-_COLOR, _ALPHA, _PREMULTIPLIED_ALPHA = 0, 1, 2  # kinds of channels
-_COLORS = {"gray": 1, "srgb": 3}
-_SIGNED, _DEPTH = 0x80, 0x7F
-_MOST_COLORS, _MOST_PALETTE_BITS = 1024, 16
+_ALPHA, _PREMULTIPLIED_ALPHA = 1, 2  # kinds of channels
+_COLORS = {"gray": 1, "cmyk": 4}
+_DEPTH = 0x7F
+_MOST_PALETTE_BITS = 16
 _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
 
@@ -46,7 +48,6 @@ class Jp2Header:
     colorspace: str | None = None
     profile: FileBox | None = None
     palette: FileBox | None = None
-    mapping: FileBox | None = None
     channels: tuple[tuple[int, int, int], ...] = ()
     size: tuple[int, int] | None = None
     codestream: int = 0
@@ -62,18 +63,6 @@ class Jp2Header:
         return frozenset(kind for _, kind, _ in self.channels)
 
 
-@attrs.frozen
-class Palette:
-    """The channels that samples become: colors in order, then alpha, if any.
-
-    Each is a component of the codestream, and what its samples stand for, or None if that is what they are.
-    ``depth`` is the number of bits of the samples.
-    """
-
-    bands: tuple[tuple[int, tuple[float, ...] | None], ...]
-    depth: int
-
-
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, Jp2Header]:
     """Read the facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
     header = _read_file(reader)
@@ -84,66 +73,6 @@ def read_profile(reader: HeaderReader, header: Jp2Header) -> bytes | None:
     """Read the ICC profile of a JP2 file."""
     box = header.profile
     return reader.read(box.start + 3, box.end - box.start - 3) if box else None
-
-
-def read_palette(reader: HeaderReader, header: Jp2Header) -> Palette | None:
-    """Read the palette, whose entries are from 0 to 1."""
-    if header.palette is None:
-        return None
-    _, columns = _read_columns(reader, header.palette)
-    mapping = _read_mapping(reader, header)
-    colors, alpha = _order(reader, header, len(mapping))
-    if any(channel >= len(mapping) for channel in (*colors, *alpha)):
-        raise reader.corrupt("its palette lacks a channel")
-    bands = []
-    for component, uses_palette, column in (mapping[channel] for channel in (*colors, *alpha)):
-        if uses_palette and column >= len(columns):
-            raise reader.corrupt("its palette lacks a column")
-        bands.append((component, columns[column] if uses_palette else None))
-    return Palette(tuple(bands), _read_codestream(reader, header.codestream).depth)
-
-
-def _read_columns(reader: HeaderReader, box: FileBox) -> tuple[int, tuple[tuple[float, ...], ...]]:
-    """Return the bits of the deepest column, and the entries of all columns, from 0 to 1."""
-    count, width = reader.unpack(">HB", box.start)
-    codes = reader.read(box.start + 3, width)
-    depths = [1 + (code & _DEPTH) for code in codes]
-    if not (1 <= count <= _MOST_COLORS and depths and max(depths) <= _MOST_PALETTE_BITS):
-        raise reader.corrupt("its palette is impossible")
-    sizes = [(depth + 7) // 8 for depth in depths]
-    data = reader.read(box.start + 3 + width, count * sum(sizes))
-    columns, begin = [], 0
-    for code, depth, size in zip(codes, depths, sizes, strict=True):
-        lowest = 1 << (depth - 1) if code & _SIGNED else 0
-        entries = (data[at : at + size] for at in range(begin, len(data), sum(sizes)))
-        white = (1 << depth) - 1
-        numbers = ((int.from_bytes(entry, "big") + lowest) & white for entry in entries)
-        columns.append(tuple(number / white for number in numbers))
-        begin += size
-    return max(depths), tuple(columns)
-
-
-def _read_mapping(reader: HeaderReader, header: Jp2Header) -> list[tuple[int, int, int]]:
-    """Return of each channel its component, 1 if that is looked up in the palette, and the column."""
-    if header.mapping is None:
-        raise reader.corrupt("it does not tell what its palette is for")
-    box = header.mapping
-    return [reader.unpack(">HBB", at) for at in range(box.start, box.end - 3, 4)]
-
-
-def _order(reader: HeaderReader, header: Jp2Header, channels: int) -> tuple[list[int], list[int]]:
-    """Return which channels are the colors, in their order, and which is alpha."""
-    space = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
-    colors = _COLORS.get(space)
-    if colors is None:
-        raise reader.unsupported("its palette is neither gray nor RGB; save it as RGB")
-    if not header.channels:
-        return list(range(colors)), [colors] if channels == colors + 1 else []
-    ordered = sorted((of, channel) for channel, kind, of in header.channels if kind == _COLOR and of)
-    alpha = [channel for channel, kind, _ in header.channels if kind in (_ALPHA, _PREMULTIPLIED_ALPHA)]
-    if len(ordered) < colors:
-        raise reader.corrupt("its channels lack a color")
-    return [channel for _, channel in ordered[:colors]], alpha[:1]
 
 
 def check_tiles(reader: HeaderReader, start: int) -> None:
@@ -174,7 +103,7 @@ def _read_file(reader: HeaderReader) -> Jp2Header:
     if reader.read(0, 4) == CODESTREAM_START:
         return header
     for box in read_boxes(reader, 0, reader.size):
-        if box.kind == b"jp2h":
+        if box.kind == b"jp2h" and header.size is None:
             header = _read_header(reader, box)
         elif box.kind == b"jp2c":
             return attrs.evolve(header, codestream=box.start)
@@ -183,52 +112,51 @@ def _read_file(reader: HeaderReader) -> Jp2Header:
 
 def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> ImageInfo:
     channels, depth = stream.channels, stream.depth
-    colorspace = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
     if header.palette:
-        colors, extra = _order(reader, header, len(_read_mapping(reader, header)))
-        colorspace, alpha, channels = "palette", bool(extra), len(colors) + len(extra)
-        depth, _ = _read_columns(reader, header.palette)
-    elif header.channels:
+        channels = reader.byte(header.palette.start + 2)
+        depths = [1 + (code & _DEPTH) for code in reader.read(header.palette.start + 3, channels)]
+        depth = max(depths, default=0)
+        if not 1 <= depth <= _MOST_PALETTE_BITS:
+            raise reader.corrupt("its palette is impossible")
+    colorspace = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
+    if header.palette and colorspace not in _BY_CHANNELS.values():
+        raise reader.unsupported("its palette is neither gray nor RGB; save it as RGB")
+    if header.channels:
         alpha = not header.kinds.isdisjoint((_ALPHA, _PREMULTIPLIED_ALPHA))
     else:
-        alpha = _extra(colorspace, channels)
+        alpha = channels == _COLORS.get(colorspace, 3) + 1
     size = stream.right - stream.left, stream.bottom - stream.top
     if header.size not in (None, size):
         raise reader.corrupt("its boxes and its codestream state different sizes")
+    # Numbers of colors have no mean. Pillow decodes smaller sizes. It makes deep colors 8 bits, and it fails
+    # on pictures that do not start at the corner of their grid, or moves them.
+    reducible = not (header.palette or depth > 8 or stream.left or stream.top)
     return ImageInfo(
         format="jp2",
         width=size[0],
         height=size[1],
-        colorspace=colorspace,
+        colorspace="palette" if header.palette else colorspace,
         subsample=_SUBSAMPLINGS.get(stream.chroma_step) if channels >= 3 else None,
-        depth=max(8, depth) if header.palette else depth,
+        depth=depth,
         bytes=reader.size,
         alpha=alpha,
         profile=header.profile is not None,
-        levels=() if header.palette else _levels(stream),  # numbers of colors have no mean
+        levels=reduced_sizes(size, stream.tile, stream.decompositions) if reducible else (),
         channels=channels,
     )
 
 
-def _extra(colorspace: str, channels: int) -> bool:
-    """Return True for one channel more than the colors, which is alpha unless a box says otherwise."""
-    return channels == {"gray": 1, "cmyk": 4}.get(colorspace, 3) + 1
-
-
-def _levels(stream: _Codestream) -> tuple[tuple[int, int], ...]:
+def reduced_sizes(size: Size, tile: Size, decompositions: int) -> tuple[Size, ...]:
     """Return the sizes after halving, rounded up as in the standard (equation B-15).
 
-    A picture that does not start at the corner of its grid has none: Pillow's decoder fails on them, or moves
-    them. Neither are there sizes at which tiles would begin between two pixels or vanish: it fails on many.
+    Sizes at which tiles would begin between two pixels, or vanish, are left out: Pillow fails on many.
     """
-    if stream.left or stream.top:
-        return ()
+    width, height = size
     levels = []
-    for halvings in range(1, stream.decompositions + 1):
-        sides = zip((stream.right, stream.bottom), stream.tile, strict=True)
-        if not all(_divides_tiles(1 << halvings, side, tile) for side, tile in sides):
+    for halvings in range(1, decompositions + 1):
+        if not all(_divides_tiles(1 << halvings, *sides) for sides in zip(size, tile, strict=True)):
             break
-        levels.append((-(-stream.right >> halvings), -(-stream.bottom >> halvings)))
+        levels.append((-(-width >> halvings), -(-height >> halvings)))
     return tuple(levels)
 
 
@@ -253,8 +181,6 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> Jp2Header:
                 header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
         elif box.kind == b"pclr":
             header = attrs.evolve(header, palette=box)
-        elif box.kind == b"cmap":
-            header = attrs.evolve(header, mapping=box)
         elif box.kind == b"cdef":
             header = attrs.evolve(header, channels=_read_channels(reader, box))
     return header

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.jpeg.header import JpegHeader
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
@@ -38,6 +36,9 @@ class Jpeg(Format):
     lossless = False
     subsamplings = ("420", "444")
     interlaces = True
+    progressive = True
+    widespread = True
+    shown_by_notebooks = media_type
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.DCT
     array_pixels = 1 << 17
@@ -51,11 +52,7 @@ class Jpeg(Format):
         from imgsvc_core.formats.jpeg.header import read_header
 
         header = read_header(reader)
-        return cls(reader.source, header.info(reader), header)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return the places of the EXIF blocks that libvips would parse."""
-        return self.header.exif_blocks
+        return cls(reader.source, header.info(reader), header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB or CMYK."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.apng import Apng
-    from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.png.header import PngHeader
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
@@ -33,6 +31,9 @@ class Png(Format):
     depth = 16
     palette = True
     interlaces = True
+    widespread = True
+    shown_by_notebooks = media_type
+    animated = "apng"
     metadata = ("exif", "xmp", "profile")
     array_pixels = 1 << 15
     becomes = "png"
@@ -48,12 +49,8 @@ class Png(Format):
         if header.animation is not None:
             from imgsvc_core.formats.apng import Apng
 
-            return Apng(reader.source, header.info(reader), header)
-        return cls(reader.source, header.info(reader), header)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where libvips would find EXIF."""
-        return self.header.exif_blocks
+            return Apng(reader.source, header.info(reader), header, header.exif_blocks)
+        return cls(reader.source, header.info(reader), header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""

@@ -21,6 +21,7 @@ class Svg(Format):
     suffixes = (".svg", ".svgz")
     magic = rb""
     reader = Coder(Memory(2), ("libvips:svgload_buffer",))
+    slow_header = True
     load_scaling = LoadScaling.CONTINUOUS
     becomes = "png"
 

@@ -28,6 +28,7 @@ class Tiff(Format):
     writer = Coder(Memory(1.2), ("libvips:tiffsave_target",))
     depth = 16
     metadata = ("exif", "xmp", "iptc", "profile")
+    most_read = 99_999_999
     load_scaling = LoadScaling.LEVELS
     becomes = "jpg"
 

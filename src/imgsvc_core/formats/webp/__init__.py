@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
@@ -12,7 +11,6 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bounded_exif import ExifBlock
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
     from imgsvc_core.formats.webp.header import WebpHeader
@@ -45,11 +43,7 @@ class Webp(Format):
         from imgsvc_core.formats.webp.header import read_header
 
         header = read_header(reader)
-        return cls(reader.source, header.info, header)
-
-    def exif_blocks(self) -> Sequence[ExifBlock]:
-        """Return where libvips would find EXIF."""
-        return self.header.exif_blocks
+        return cls(reader.source, header.info, header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB, with alpha if a pixel may be transparent."""
