@@ -37,7 +37,7 @@ from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Spec, Trim, parse
-from imgsvc_core.spec.effects import NinePatch
+from imgsvc_core.spec.thumbor_filters import NinePatch
 from imgsvc_core.targets.encoding import encode_best
 from imgsvc_core.targets.result import Result, Timing
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of

@@ -19,7 +19,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import restore
-from imgsvc_core.spec.effects import Mark
+from imgsvc_core.spec.thumbor_filters import Mark
 from imgsvc_urls import InlineSource, OriginSource, UrlSource
 from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.imagor import Imagor, ImagorUrl, sign
@@ -241,7 +241,7 @@ def test_blurs() -> None:
     first, second = (filters(text)[0]["gaussian_blur"]["sigma"] for text in ("blur(8)", "blur(1,4)"))
     assert first == second
     assert 3 < first < 4
-    assert filters("blur(8)", DRAWN)[0]["gaussian_blur"]["straight"]
+    assert filters("blur(8)", DRAWN)[0]["gaussian_blur"]["unweighted"]
     assert filters("blur(8):sharpen(2)", facts("gif", 300, 200, frames=3)) == []
 
 

@@ -266,7 +266,7 @@ def test_transparency_is_left_out_where_the_format_has_none() -> None:
 
 def test_colors_of_transparent_pixels_are_blurred_too() -> None:
     [blur] = steps("blur(4):format(png)", DRAWN)
-    assert blur == {"gaussian_blur": {"sigma": truncated_blur(4, 4).sigma, "straight": True}}
+    assert blur == {"gaussian_blur": {"sigma": truncated_blur(4, 4).sigma, "unweighted": True}}
 
 
 def test_grounds() -> None:

@@ -16,7 +16,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.plan.loading import scale_for
+from imgsvc_core.plan.decoding import scale_for
 from tests.support import photos, requires
 from tests.support.encoded import VARIANTS, encoded
 from tests.support.handmade import ApngFrame, apng_by_hand, pillow, png_chunk, vips

@@ -13,7 +13,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.plan import compile_plan
-from imgsvc_core.plan.loading import loaded_size
+from imgsvc_core.plan.decoding import loaded_size
 from tests.support import requires
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'

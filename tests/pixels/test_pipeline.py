@@ -15,8 +15,8 @@ from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
 from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply, build_steps
 from imgsvc_core.spec import Blur, Border, Mask, Operation, Padding, Spec, Watermark
-from imgsvc_core.spec import effects as fx
 from imgsvc_core.spec import internal as own
+from imgsvc_core.spec import thumbor_filters as fx
 from imgsvc_core.spec import vips_filters as vips
 from imgsvc_core.spec.declare import all_params
 from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Number, Text

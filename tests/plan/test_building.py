@@ -19,11 +19,11 @@ from imgsvc_core.plan import Seen, compile_plan, pipeline, steps
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.pipeline import FILTERS as WORK_OF_FILTERS
-from imgsvc_core.plan.pipeline import PIPELINE, WORKS, Apply, build_steps
+from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, WORKS, Apply, build_steps
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Filter, Spec
-from imgsvc_core.spec.effects import Grayscale, QuarterTurn, Rescale
 from imgsvc_core.spec.internal import INTERNAL_FILTERS
+from imgsvc_core.spec.thumbor_filters import Grayscale, QuarterTurn, Rescale
 from tests.spec.strategies import operations, specs
 
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
@@ -196,14 +196,15 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted({item.pixels for item in (*KINDS, *WORKS.values())}))
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS.values(), *(work.pixels for work in WORKS.values())}))
 def test_each_step_and_each_work_has_its_function_of_pixels(name: str) -> None:
     assert callable(function_of_pixels(name))
 
 
 def test_the_pipeline_lists_all_kinds_of_steps() -> None:
-    listed = {kind for stage in PIPELINE if isinstance(stage.steps, tuple) for kind in stage.steps}
-    assert listed == {*KINDS, Apply}
+    assert set(FUNCTIONS) == KINDS
+    for stage in PIPELINE:
+        assert stage.made_by.items() <= {**FUNCTIONS, **WORKS}.items()
 
 
 @given(specs())
@@ -212,10 +213,10 @@ def test_each_stage_leads_to_the_steps_that_it_lists(spec: Spec) -> None:
         built = build_steps(spec.simplified(), attrs.evolve(PHOTO, orientation=6)).planned
     except ImgsvcError:
         return
-    listed = {stage.name: stage.steps for stage in PIPELINE}
+    listed = {stage.name: stage.made_by for stage in PIPELINE}
     for planned in built:
-        kinds = listed[planned.phase]
-        assert isinstance(planned.step, kinds if isinstance(kinds, tuple) else Apply)
+        step = planned.step
+        assert type(step.asked if isinstance(step, Apply) else step) in listed[planned.phase]
 
 
 @given(st.sampled_from(FILTERS).flatmap(operations))

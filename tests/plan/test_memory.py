@@ -14,7 +14,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.spec import Spec, Watermark
-from imgsvc_core.spec.effects import Mark
+from imgsvc_core.spec.thumbor_filters import Mark
 from tests.support.encoded import gif_animated
 
 TO_JPEG = {"output": {"format": "jpg"}}

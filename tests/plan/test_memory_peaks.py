@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.spec.effects import Mark
+from imgsvc_core.spec.thumbor_filters import Mark
 from tests.support.photos import mosaic
 
 MEASURE = """

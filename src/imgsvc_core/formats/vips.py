@@ -116,7 +116,7 @@ def from_real_numbers(image: pyvips.Image) -> pyvips.Image:
     return encoded.copy(interpretation=space)
 
 
-def straight(image: pyvips.Image) -> pyvips.Image:
+def unpremultiplied(image: pyvips.Image) -> pyvips.Image:
     """Return a picture with its colors, which are multiplied by its alpha, divided by it."""
     return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyvips
 
 from imgsvc_core.formats.vips import usual_interpretation
-from imgsvc_core.spec.effects import WithoutAlpha
+from imgsvc_core.spec.thumbor_filters import WithoutAlpha
 
 
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:

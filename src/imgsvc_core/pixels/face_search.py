@@ -20,8 +20,8 @@ from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels import colorspace, resampling
+from imgsvc_core.plan.decoding import scale_for
 from imgsvc_core.plan.faces import Face, scaled
-from imgsvc_core.plan.loading import scale_for
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.sources.opening import Opened
 

@@ -11,7 +11,7 @@ from imgsvc_core.pixels.channels import in_bytes, split_alpha, with_fields_of
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.geometry import Area, Size, clipped
 from imgsvc_core.spec import Color
-from imgsvc_core.spec.effects import Ground
+from imgsvc_core.spec.thumbor_filters import Ground
 
 
 def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
@@ -22,7 +22,7 @@ def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
     part = clipped(size, ground.left, ground.top, image.width, image.height)
     if ground.kind == "blur":
         have = Size(image.width, image.height)
-        blurred = in_memory(gaussian_blur(image, ground.sigma, straight=True))
+        blurred = in_memory(gaussian_blur(image, ground.sigma, unweighted=True))
         below = in_memory(resampling.resample(blurred, have, *size, Area(0, 0, *have)))
     else:
         color = _mean(image) if ground.kind == "mean" else ground.color

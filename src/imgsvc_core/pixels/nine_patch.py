@@ -15,7 +15,7 @@ from imgsvc_core.pixels.overlay import lay_over
 from imgsvc_core.pixels.shapes import add_padding, flatten
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.spec.color import WHITE
-from imgsvc_core.spec.effects import NinePatch
+from imgsvc_core.spec.thumbor_filters import NinePatch
 
 _BLACK = (0, 0, 0, 255)
 

@@ -9,7 +9,7 @@ from imgsvc_core.pixels.blending import over, to_rgb
 from imgsvc_core.pixels.channels import is_deep, split_alpha, white
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
-from imgsvc_core.spec.effects import Blend, Mark
+from imgsvc_core.spec.thumbor_filters import Blend, Mark
 
 
 def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.Image:

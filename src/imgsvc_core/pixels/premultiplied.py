@@ -18,7 +18,7 @@ def premultiplied(image: pyvips.Image) -> pyvips.Image:
     return image.premultiply(max_alpha=white(image)).rint().cast(image.format)
 
 
-def straight(image: pyvips.Image, like: pyvips.Image) -> pyvips.Image:
+def unpremultiplied(image: pyvips.Image, like: pyvips.Image) -> pyvips.Image:
     """Divide premultiplied colors by their alpha. The result has depth and color space of another picture."""
     divided = image.unpremultiply(max_alpha=white(like)).rint().cast(like.format)
     return divided.copy(interpretation=like.interpretation)
@@ -35,7 +35,7 @@ def resampled_premultiplied(image: pyvips.Image, resample: Operation, *, exact: 
         return resample(image)
     rounded = image.format == "uchar" and not exact
     weighted = premultiplied(image) if rounded else image.premultiply(max_alpha=white(image))
-    return straight(resample(weighted), image)
+    return unpremultiplied(resample(weighted), image)
 
 
 def filtered_premultiplied(image: pyvips.Image, operation: Operation) -> pyvips.Image:

@@ -15,8 +15,8 @@ from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array, with_pixels
 from imgsvc_core.pixels.resampling import GAP
 from imgsvc_core.plan import Plan
+from imgsvc_core.plan.decoding import reduces_in_array
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.loading import reduces_in_array
 from imgsvc_core.plan.steps import CropBox, Resample
 
 _MOST_PRODUCTS = 64**3  # numbers in a product of matrices: OpenBLAS would use threads for more

@@ -15,10 +15,10 @@ from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
-from imgsvc_core.pixels.moves import Marks, Run, ScaledFrame
+from imgsvc_core.pixels.steps import Marks, Run, ScaledFrame
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.geometry import Box
-from imgsvc_core.plan.pipeline import Apply
+from imgsvc_core.plan.pipeline import FUNCTIONS, Apply
 from imgsvc_core.plan.steps import PlannedStep
 
 
@@ -90,7 +90,7 @@ def _render_frame(
         if isinstance(step, Apply):
             frame = ScaledFrame.whole(_applied(frame, step, run))
         else:
-            frame = function_of_pixels(step.pixels)(frame, step, run)
+            frame = function_of_pixels(FUNCTIONS[type(step)])(frame, step, run)
     return frame.image
 
 

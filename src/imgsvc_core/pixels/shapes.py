@@ -14,7 +14,7 @@ import pyvips
 from imgsvc_core.pixels.blending import band_values, fit_for, mix, to_rgb
 from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.spec import Border, Color, Mask, Padding
-from imgsvc_core.spec.effects import RoundCorners
+from imgsvc_core.spec.thumbor_filters import RoundCorners
 
 _SQUARE = 1e-6  # the radius of a corner that is not rounded
 
@@ -57,7 +57,7 @@ def round_corners(image: pyvips.Image, corners: RoundCorners) -> pyvips.Image:
     radii = max(_SQUARE, min(corners.across, width // 2)), max(_SQUARE, min(corners.down, height // 2))
     inside = _inside(width, height, *radii)
     color, alpha = split_alpha(image)
-    if not corners.straight or alpha is None:
+    if not corners.keeps_alpha or alpha is None:
         return mix(image, corners.background, inside)
     mixed = mix(color, corners.background, inside)
     return mixed.bandjoin(alpha).copy(interpretation=mixed.interpretation)

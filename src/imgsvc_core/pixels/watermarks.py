@@ -21,7 +21,7 @@ from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Resize, Spec, Watermark
-from imgsvc_core.spec.effects import Mark
+from imgsvc_core.spec.thumbor_filters import Mark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""

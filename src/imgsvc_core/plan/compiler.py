@@ -14,9 +14,9 @@ from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import Format
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
+from imgsvc_core.plan.decoding import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.loading import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.pipeline import build_steps
 from imgsvc_core.plan.plan import Plan

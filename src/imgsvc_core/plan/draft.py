@@ -27,8 +27,8 @@ from imgsvc_core.plan.steps import (
 )
 from imgsvc_core.plan.tracking import box_of, tracked
 from imgsvc_core.spec import Canvas, Crop, Flip, Resize, Rotate, Scale, Spec, Trim
-from imgsvc_core.spec.effects import Rescale
 from imgsvc_core.spec.geometry import EDGES
+from imgsvc_core.spec.thumbor_filters import Rescale
 
 
 @attrs.define

@@ -12,8 +12,8 @@ from math import prod
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, LoadScaling
+from imgsvc_core.plan.decoding import loaded_size
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.loading import loaded_size
 from imgsvc_core.plan.steps import PlannedStep
 
 _BASE = 60_000_000  # threads, small images that are decoded at once, and memory that allocators keep

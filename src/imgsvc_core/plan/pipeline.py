@@ -1,8 +1,8 @@
 """The pipeline: all work on a picture, its order, and the functions that do it.
 
-`PIPELINE` is the order of the contract. Its first rows move the picture or change single pixels: their steps
-have classes in `imgsvc_core.plan.steps`, because the compiler joins, reorders and folds them. All other work
-is a row of its own, here and in `FILTERS`.
+`PIPELINE` is the order of the contract. Each row names the functions of pixels that may do its work. Steps
+that the compiler joins, reorders and folds have classes in `imgsvc_core.plan.steps`, which tell their text
+and reason. All other work is a `Work`, here and in `FILTERS`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ from imgsvc_core.plan.steps import (
     Turn,
 )
 from imgsvc_core.spec import (
-    OPERATIONS,
     Adjust,
     Auto,
     Blur,
@@ -58,9 +57,9 @@ from imgsvc_core.spec import (
     Spec,
     Vignette,
     Watermark,
-    effects,
     internal,
     params,
+    thumbor_filters,
     vips_filters,
 )
 from imgsvc_core.spec.color import WHITE
@@ -96,8 +95,8 @@ class Work(Generic[A]):
     Args:
         pixels: the function that does it, as ``module:function`` of `imgsvc_core.pixels`. It takes a frame,
             the part of the request, and the picture of a watermark if the work needs one.
-        reason: returns the description of the work for `explain`.
-        why: returns the reason, if the request does not tell it.
+        text: returns what the work does, for `explain`.
+        why: the reason, if the request does not tell it.
         size: returns the new frame, in pixels of the one before it; without it, the frame stays.
         traits: the facts for the compiler.
         mark: returns the mark whose picture the work needs.
@@ -105,11 +104,11 @@ class Work(Generic[A]):
     """
 
     pixels: str
-    reason: Callable[[A], str]
+    text: Callable[[A], str]
     why: str = ""
     size: Callable[[A, Draft], Box] | None = None
     traits: Traits | Callable[[A], Traits] = PLAIN
-    mark: Callable[[A], effects.Mark] | None = None
+    mark: Callable[[A], thumbor_filters.Mark] | None = None
     joined: Callable[[A, A], A] | None = None
 
 
@@ -127,7 +126,7 @@ class Apply(Step):
 
     @property
     def text(self) -> str:
-        return self.work.reason(self.asked)
+        return self.work.text(self.asked)
 
     def why(self, before: Size) -> str:
         return self.work.why
@@ -158,13 +157,13 @@ class Stage(Generic[A]):
         name: the phase, as in the contract.
         when: returns the part of the request for the phase, or None.
         size: works out the steps with all sizes. Without it the compiler does, which knows the format.
-        steps: the classes of its possible steps, or its work.
+        made_by: functions of pixels by classes of steps, and works by classes of what is asked.
     """
 
     name: str
     when: Callable[[Spec], A | None]
     size: Callable[[Draft, A], None] | None
-    steps: tuple[type[Step], ...] | Work[A]
+    made_by: Mapping[type, str | Work[Any]]
 
 
 def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft:
@@ -203,9 +202,9 @@ def _adjust(draft: Draft, adjust: Adjust) -> None:
 
 def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
     for item in filters:
-        if isinstance(item, effects.Rescale):
+        if isinstance(item, thumbor_filters.Rescale):
             rescale(draft, item)
-        elif isinstance(item, effects.QuarterTurn):
+        elif isinstance(item, thumbor_filters.QuarterTurn):
             turn(draft, item.angle)
         elif operation := filtering(item):
             draft.recolor(operation)
@@ -214,7 +213,7 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
 
 
 def _lay(draft: Draft, watermark: Watermark) -> None:
-    apply(draft, effects.Mark(watermark=watermark))
+    apply(draft, thumbor_filters.Mark(watermark=watermark))
 
 
 def _fade(draft: Draft, adjust: Adjust) -> None:
@@ -237,12 +236,12 @@ def _blur_values(blur: Blur) -> str:
     return _values(blur) if blur.mode == "motion" else f"blur, mode {blur.mode}, value {blur.value}"
 
 
-def _ground_kind(ground: effects.Ground) -> str:
+def _ground_kind(ground: thumbor_filters.Ground) -> str:
     return str(ground.color or "nothing") if ground.kind == "color" else ground.kind
 
 
-def _joined_tones(first: effects.Tones, second: effects.Tones) -> effects.Tones:
-    return effects.Tones(
+def _joined_tones(first: thumbor_filters.Tones, second: thumbor_filters.Tones) -> thumbor_filters.Tones:
+    return thumbor_filters.Tones(
         red=first.red.translate(second.red),
         green=first.green.translate(second.green),
         blue=first.blue.translate(second.blue),
@@ -256,7 +255,7 @@ _COLORS = attrs.evolve(_NEIGHBORS, brings_color=True)
 
 def _neighbors(pixels: str, traits: Traits | Callable[[Any], Traits] = _NEIGHBORS) -> Work[Any]:
     """Return the work of a filter that looks at neighbors or positions. The frame stays."""
-    return Work(pixels=pixels, reason=_values, why=_ALONE, traits=traits)
+    return Work(pixels=pixels, text=_values, why=_ALONE, traits=traits)
 
 
 _ALONE = "in a pass of its own, as it looks beyond single pixels"
@@ -264,22 +263,22 @@ _ALONE = "in a pass of its own, as it looks beyond single pixels"
 _ADJUSTMENTS: Mapping[type, Work[Any]] = {
     Sharpen: Work[Sharpen](
         pixels="spatial.sharpen:adjust_sharpen",
-        reason=lambda asked: f"sharpen {asked.value}",
+        text=lambda asked: f"sharpen {asked.value}",
         why=_ALONE,
         traits=_NEIGHBORS,
     ),
     Unsharp: Work[Unsharp](
         pixels="spatial.sharpen:adjust_unsharp",
-        reason=lambda asked: f"unsharp {asked.value}",
+        text=lambda asked: f"unsharp {asked.value}",
         why=_ALONE,
         traits=_NEIGHBORS,
     ),
 }
 _SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 
-_MARK = Work[effects.Mark](
+_MARK = Work[thumbor_filters.Mark](
     pixels="overlay:lay_mark",
-    reason=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
+    text=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
     # Its picture may have color, which is known only when it is opened.
     # Laid over each other without an end in memory, marks read the pixels below again and again.
     traits=lambda mark: Traits(
@@ -291,7 +290,7 @@ _MARK = Work[effects.Mark](
 FILTERS: Mapping[type[Filter], Work[Any]] = {
     Blur: Work[Blur](
         pixels="spatial.blur:blur",
-        reason=_blur_values,
+        text=_blur_values,
         why=_ALONE,
         traits=lambda blur: attrs.evolve(_NEIGHBORS, copies=4) if blur.mode == "zoom" else _NEIGHBORS,
     ),
@@ -306,20 +305,22 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
     internal.GaussianBlur: _neighbors("spatial.gaussian:filter_gaussian"),
     internal.LightnessSharpen: _neighbors("spatial.sharpen:lightness_sharpen"),
     internal.Mosaic: _neighbors("spatial.pixellate:filter_mosaic", _STYLIZES),
-    effects.RootSaturation: _neighbors("effects:root_saturation"),
-    effects.Equalize: _neighbors("effects:equalize"),
-    effects.Noise: _neighbors("effects:noise"),
-    effects.Convolution: _neighbors("effects:convolution"),
-    effects.WaveletSharpen: _neighbors("effects:wavelet_sharpen", attrs.evolve(_NEIGHBORS, copies=10)),
-    effects.Tones: Work[effects.Tones](
-        pixels="effects:map_tones",
-        reason=lambda tones: "tone table",
+    thumbor_filters.RootSaturation: _neighbors("thumbor_filters:root_saturation"),
+    thumbor_filters.Equalize: _neighbors("thumbor_filters:equalize"),
+    thumbor_filters.Noise: _neighbors("thumbor_filters:noise"),
+    thumbor_filters.Convolution: _neighbors("thumbor_filters:convolution"),
+    thumbor_filters.WaveletSharpen: _neighbors(
+        "thumbor_filters:wavelet_sharpen", attrs.evolve(_NEIGHBORS, copies=10)
+    ),
+    thumbor_filters.Tones: Work[thumbor_filters.Tones](
+        pixels="thumbor_filters:map_tones",
+        text=lambda tones: "tone table",
         traits=lambda tones: Traits(brings_color=len({tones.red, tones.green, tones.blue}) > 1),
         joined=_joined_tones,
     ),
-    effects.Ground: Work[effects.Ground](
+    thumbor_filters.Ground: Work[thumbor_filters.Ground](
         pixels="ground:lay_on_ground",
-        reason=lambda ground: f"lay on {_ground_kind(ground)} at {ground.left}, {ground.top}",
+        text=lambda ground: f"lay on {_ground_kind(ground)} at {ground.left}, {ground.top}",
         size=lambda ground, _: Box(-ground.left, -ground.top, ground.width, ground.height),
         traits=lambda ground: (
             PLAIN.on([ground.color])
@@ -327,23 +328,23 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
             else Traits(rereads=True, copies=3 if ground.kind == "blur" else 0)
         ),
     ),
-    effects.RoundCorners: Work[effects.RoundCorners](
+    thumbor_filters.RoundCorners: Work[thumbor_filters.RoundCorners](
         pixels="shapes:round_corners",
-        reason=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
+        text=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
         traits=lambda corners: PLAIN.on([corners.background]),
     ),
-    effects.NinePatch: Work[effects.NinePatch](
+    thumbor_filters.NinePatch: Work[thumbor_filters.NinePatch](
         pixels="nine_patch:lay_frame",
-        reason=lambda patch: f"lay frame '{patch.id}' over the picture",
+        text=lambda patch: f"lay frame '{patch.id}' over the picture",
         size=lambda patch, draft: _around(draft.size, draft.seen.frames.get(patch.id, (0, 0, 0, 0))),
         # copies of its colors and alpha, as floats
         traits=Traits(rereads=True, copies=4, brings_color=True).on([WHITE]),
-        mark=lambda patch: effects.Mark(watermark=Watermark(id=patch.id)),
+        mark=lambda patch: thumbor_filters.Mark(watermark=Watermark(id=patch.id)),
     ),
-    effects.Mark: _MARK,
-    effects.WithoutAlpha: Work(
+    thumbor_filters.Mark: _MARK,
+    thumbor_filters.WithoutAlpha: Work(
         pixels="channels:drop_alpha",
-        reason=lambda _: "leave transparency out",
+        text=lambda _: "leave transparency out",
         traits=Traits(removes_alpha=True),
     ),
     vips_filters.Median: _neighbors("vips_filters:median"),
@@ -361,80 +362,99 @@ FILTERS: Mapping[type[Filter], Work[Any]] = {
 """The work of each filter that is neither a formula of color nor a move of the picture."""
 
 PIPELINE: tuple[Stage[Any], ...] = (
-    # name, when the request asks for it, size, and the steps or the work with their functions of pixels
-    Stage("orient", lambda spec: spec, upright, (Turn, ToSrgb)),
-    Stage("trim", attrgetter("trim"), trim, (CropBox,)),
-    Stage("flip", attrgetter("flip"), flip, (Turn,)),
-    Stage("rotate", attrgetter("rotate"), rotate, (Turn, RotateFreely)),
-    Stage("crop", attrgetter("crop"), crop, (CropBox, SmartCrop)),
-    Stage("resize", attrgetter("resize"), resize, (Resample, CropBox, SmartCrop, Extend)),
-    Stage("scale", attrgetter("scale"), scale, (Resample,)),
-    Stage("auto", attrgetter("auto"), _enhance, (Recolor,)),
-    Stage("adjust", attrgetter("adjust"), _adjust, (Recolor, Apply)),
-    Stage("filter", attrgetter("filter"), _filter, (Recolor, Apply, Turn, Resample)),
+    # name, when the request asks for it, size, and the functions of pixels
+    Stage("orient", lambda spec: spec, upright, {Turn: "steps:turn", ToSrgb: "steps:to_srgb"}),
+    Stage("trim", attrgetter("trim"), trim, {CropBox: "steps:crop"}),
+    Stage("flip", attrgetter("flip"), flip, {Turn: "steps:turn"}),
+    Stage("rotate", attrgetter("rotate"), rotate, {Turn: "steps:turn", RotateFreely: "steps:rotate"}),
+    Stage("crop", attrgetter("crop"), crop, {CropBox: "steps:crop", SmartCrop: "steps:crop_smartly"}),
+    Stage(
+        "resize",
+        attrgetter("resize"),
+        resize,
+        {
+            Resample: "steps:resample",
+            CropBox: "steps:crop",
+            SmartCrop: "steps:crop_smartly",
+            Extend: "steps:extend",
+        },
+    ),
+    Stage("scale", attrgetter("scale"), scale, {Resample: "steps:resample"}),
+    Stage("auto", attrgetter("auto"), _enhance, {Recolor: "steps:recolor"}),
+    Stage("adjust", attrgetter("adjust"), _adjust, {Recolor: "steps:recolor", **_ADJUSTMENTS}),
+    Stage(
+        "filter",
+        attrgetter("filter"),
+        _filter,
+        {Recolor: "steps:recolor", Turn: "steps:turn", Resample: "steps:resample", **FILTERS},
+    ),
     Stage(
         "mask",
         attrgetter("mask"),
         apply,
-        Work[Mask](
-            pixels="shapes:cut_to_mask",
-            reason=lambda mask: (
-                f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}")
+        {
+            Mask: Work[Mask](
+                pixels="shapes:cut_to_mask",
+                text=lambda mask: (
+                    f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}")
+                ),
+                traits=lambda mask: PLAIN.on([mask.background]),
             ),
-            traits=lambda mask: PLAIN.on([mask.background]),
-        ),
+        },
     ),
-    Stage("canvas", attrgetter("canvas"), canvas, (Extend,)),
+    Stage("canvas", attrgetter("canvas"), canvas, {Extend: "steps:extend"}),
     Stage(
         "padding",
         attrgetter("padding"),
         apply,
-        Work[Padding](
-            size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
-            pixels="shapes:pad",
-            reason=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
-            traits=lambda padding: PLAIN.on([padding.background]),
-        ),
+        {
+            Padding: Work[Padding](
+                size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
+                pixels="shapes:pad",
+                text=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
+                traits=lambda padding: PLAIN.on([padding.background]),
+            ),
+        },
     ),
     Stage(
         "border",
         attrgetter("border"),
         apply,
-        Work[Border](
-            size=lambda border, draft: _around(draft.size, (border.size,) * 4),
-            pixels="shapes:draw_border",
-            reason=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
-            traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
-        ),
+        {
+            Border: Work[Border](
+                size=lambda border, draft: _around(draft.size, (border.size,) * 4),
+                pixels="shapes:draw_border",
+                text=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
+                traits=lambda border: PLAIN.on(
+                    [border.color, *([border.background] if border.radius else [])]
+                ),
+            ),
+        },
     ),
-    Stage(
-        "watermark",
-        attrgetter("watermark"),
-        _lay,
-        _MARK,
-    ),
+    Stage("watermark", attrgetter("watermark"), _lay, {thumbor_filters.Mark: _MARK}),
     Stage(
         "opacity",
         attrgetter("adjust"),
         _fade,
-        Work[Opacity](
-            pixels="pointwise:multiply_alpha",
-            reason=lambda opacity: f"opacity {opacity.value:g}",
-            traits=Traits(brings_alpha=True),
-        ),
+        {
+            Opacity: Work[Opacity](
+                pixels="pointwise:multiply_alpha",
+                text=lambda opacity: f"opacity {opacity.value:g}",
+                traits=Traits(brings_alpha=True),
+            ),
+        },
     ),
-    Stage("output", attrgetter("output"), None, (Flatten,)),
+    Stage("output", attrgetter("output"), None, {Flatten: "steps:flatten"}),
 )
 """All work on a picture, in this order."""
 
 PHASES: tuple[str, ...] = tuple(stage.name for stage in PIPELINE)
 """The order of the work on a picture. Orientation and conversion to sRGB come first."""
 
-_ASKED: Mapping[str, type] = {**OPERATIONS, "watermark": effects.Mark, "opacity": Opacity}
+_MADE_BY = {kind: made_by for stage in PIPELINE for kind, made_by in stage.made_by.items()}
 
-WORKS: Mapping[type, Work[Any]] = {
-    **_ADJUSTMENTS,
-    **FILTERS,
-    **{_ASKED[stage.name]: stage.steps for stage in PIPELINE if isinstance(stage.steps, Work)},
-}
-"""All work without a class of steps, by the class of the request's part."""
+FUNCTIONS: Mapping[type, str] = {kind: name for kind, name in _MADE_BY.items() if isinstance(name, str)}
+"""The functions of pixels by the classes of steps."""
+
+WORKS: Mapping[type, Work[Any]] = {kind: work for kind, work in _MADE_BY.items() if isinstance(work, Work)}
+"""All work without a class of steps, by the class of what is asked."""

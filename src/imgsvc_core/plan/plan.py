@@ -10,7 +10,7 @@ import attrs
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan import encoding, loading
+from imgsvc_core.plan import decoding, encoding
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
@@ -75,9 +75,9 @@ class Plan:
     def lines(self) -> list[dict[str, Any]]:
         """Return for each stage its phase, its work, the reason, and width and height of a frame after it."""
         stored = Size(self.info.width, self.info.height)
-        why_loaded = loading.why(self.load, self.steps, self.frames)
+        why_loaded = decoding.why(self.load, self.steps, self.frames)
         return [
-            _line("load", loading.text(self.load, self.info, self.steps, self.frames), why_loaded, stored),
+            _line("load", decoding.text(self.load, self.info, self.steps, self.frames), why_loaded, stored),
             *(
                 _line(item.phase, item.step.text, item.step.why(item.before), item.after)
                 for item in self.steps

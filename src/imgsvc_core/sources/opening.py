@@ -92,8 +92,8 @@ def open_source(
         info = describe(image, name=name)
         check_source(info, limits)
         return Opened(info, image=image)
-    encoded = open_bytes(source, limits, name=name)
-    file = probe(encoded, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
+    data = open_bytes(source, limits, name=name)
+    file = probe(data, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
     info = file.info
     check_source(info, limits)
-    return Opened(attrs.evolve(info, sha256=encoded.sha256()) if digest else info, file=file)
+    return Opened(attrs.evolve(info, sha256=data.sha256()) if digest else info, file=file)

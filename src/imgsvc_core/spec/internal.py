@@ -8,12 +8,12 @@ from typing import Any
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
-from imgsvc_core.spec.effects import EFFECTS, FACTOR
 from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number, Several
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
+from imgsvc_core.spec.thumbor_filters import FACTOR, THUMBOR_FILTERS
 from imgsvc_core.spec.vips_filters import VIPS_FILTERS
 
 _LARGEST_SIDE = 65_535
@@ -26,7 +26,7 @@ class GaussianBlur(Filter):
     """Blur the picture by a Gaussian."""
 
     sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
-    straight: bool = param(
+    unweighted: bool = param(
         "Whether colors are blurred as they are, also where they are transparent.", default=False
     )
 
@@ -97,7 +97,7 @@ INTERNAL_FILTERS: tuple[type[Filter], ...] = (
     GaussianBlur,
     LightnessSharpen,
     Mosaic,
-    *EFFECTS,
+    *THUMBOR_FILTERS,
     *VIPS_FILTERS,
 )
 """All filters of this kind."""

@@ -37,12 +37,12 @@ class Timing:
     encode: float
 
     @classmethod
-    def between(cls, started: float, decoded: float, processed: float, encoded: float) -> Timing:
+    def between(cls, started: float, decoded: float, processed: float, ended: float) -> Timing:
         """Return what took how long, from the seconds at which each part ended."""
         return cls(
             decode=round(1000 * (decoded - started), 3),
             process=round(1000 * (processed - decoded), 3),
-            encode=round(1000 * (encoded - processed), 3),
+            encode=round(1000 * (ended - processed), 3),
         )
 
 

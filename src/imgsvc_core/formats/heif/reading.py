@@ -16,7 +16,7 @@ from imgsvc_core.formats.loading import check_stored
 from imgsvc_core.formats.metadata import EXIF, XMP
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, straight
+from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, unpremultiplied
 
 
 def read_avif(
@@ -88,5 +88,5 @@ def _as_described(image: pyvips.Image, bits: int, info: ImageInfo, header: HeifH
         luma = full_range(decoded[0], bits, limited=True)
         image = luma.bandjoin(image[1]) if image.hasalpha() else luma
     if image.hasalpha() and header.premultiplied:
-        image = straight(image)
+        image = unpremultiplied(image)
     return image

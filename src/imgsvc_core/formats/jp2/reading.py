@@ -18,7 +18,7 @@ from imgsvc_core.formats.jp2.header import check_tiles, read_profile
 from imgsvc_core.formats.pillow import to_vips
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, straight
+from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, unpremultiplied
 
 
 def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
@@ -32,7 +32,7 @@ def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     header, reader = picture.header, HeaderReader(picture.source, "JPEG 2000")
     check_tiles(reader, header.codestream)
     image = attach(_read(picture, settings), {PROFILE: read_profile(reader, header)})
-    return straight(image) if image.hasalpha() and header.premultiplied else image
+    return unpremultiplied(image) if image.hasalpha() and header.premultiplied else image
 
 
 def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:

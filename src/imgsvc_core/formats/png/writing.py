@@ -23,7 +23,7 @@ _FLAT, _VARIED = 0.8, 1 / 3
 _FAST, _THOROUGH = 2, 7
 _ENOUGH_FOR_PHOTOGRAPHS = 3  # level 4 takes 10 to 27 % longer for .3 to 2.3 % less
 AFTER_HEADER = 33  # the bytes of the signature and of the first chunk
-_SMALL = 64 * 64  # pixels; trying all filters takes little time
+_MOST_WITH_ALL_FILTERS = 64 * 64  # pixels; trying all filters takes little time
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -50,7 +50,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     if indexed is None:
         sink.save(image, "png", keep=keep, **options)
         return facts
-    graded = indexed.are_gray and indexed.bits == 8 and image.width * image.height > _SMALL
+    graded = indexed.are_gray and indexed.bits == 8 and image.width * image.height > _MOST_WITH_ALL_FILTERS
     data = palette.encode(indexed, image, **(options if graded else {**options, "filter": "none"}))
     if options["filter"] != "none" and not graded:
         plain = Sink()
@@ -104,7 +104,7 @@ def deflating(image: pyvips.Image, content: Content, level: int) -> dict[str, ob
     and dithered ones half as large again. If a picture has both, the best filter is chosen for each line. The
     differences of photographs hardly repeat, so a longer search for repetitions gains nothing.
     """
-    if image.width * image.height <= _SMALL:
+    if image.width * image.height <= _MOST_WITH_ALL_FILTERS:
         return {"compression": level, "filter": "all"}
     if content.flat > _FLAT or content.repeats:
         return {"compression": level, "filter": "none"}

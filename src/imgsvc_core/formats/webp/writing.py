@@ -47,7 +47,7 @@ _ANIMATED, _TRANSPARENT = 0x02, 0x10
 _UNIT_DELAY = 100  # milliseconds; libvips lengthens delays of up to 10
 _LONGEST_DELAY = (1 << 24) - 1
 _MOST_PLAYS = 65_535
-_MOST_IN_ARRAY = 1 << 19  # pixels, of which a copy or two take little memory
+_MOST_COPIED = 1 << 19  # pixels, of which a copy or two take little memory
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -90,7 +90,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
 def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
     width, height = size_of(image)
     return (
-        width * height <= _MOST_IN_ARRAY
+        width * height <= _MOST_COPIED
         and image.bands >= 3
         and samples_of(image) == "uchar"
         and options["keep"] == "none"

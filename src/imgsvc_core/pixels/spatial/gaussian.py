@@ -33,14 +33,14 @@ def gaussian_sigma(value: float, extent: int) -> float:
     return _SIGMA * extent * value / 100
 
 
-def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) -> pyvips.Image:
+def gaussian_blur(image: pyvips.Image, sigma: float, *, unweighted: bool = False) -> pyvips.Image:
     """Blur by a Gaussian of ``sigma`` pixels, with edges repeated outwards. Alpha is blurred too.
 
-    ``straight`` blurs colors and alpha apart, so that colors of transparent pixels come in.
+    ``unweighted`` blurs colors and alpha apart, so that colors of transparent pixels come in.
     """
     if sigma < NEGLIGIBLE_SIGMA:
         return image
-    if straight:  # as plain bands, so that libvips does not multiply by alpha
+    if unweighted:  # as plain bands, so that libvips does not multiply by alpha
         plain = _blur(image.copy(interpretation="multiband"), sigma)
         return plain.copy(interpretation=image.interpretation)
     return filtered_premultiplied(image, lambda bands: _blur(bands, sigma))
@@ -48,7 +48,7 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, straight: bool = False) 
 
 def filter_gaussian(image: pyvips.Image, filter: GaussianBlur) -> pyvips.Image:
     """Blur by the requested standard deviation."""
-    return gaussian_blur(image, filter.sigma, straight=filter.straight)
+    return gaussian_blur(image, filter.sigma, unweighted=filter.unweighted)
 
 
 def area_blur(image: pyvips.Image, filter: AreaBlur) -> pyvips.Image:

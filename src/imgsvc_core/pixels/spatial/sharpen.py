@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.pixels.channels import join_alpha, shorter_side, split_alpha, white
-from imgsvc_core.pixels.premultiplied import premultiplied, straight
+from imgsvc_core.pixels.premultiplied import premultiplied, unpremultiplied
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.pipeline import Sharpen, Unsharp
 from imgsvc_core.spec.internal import LightnessSharpen
@@ -91,7 +91,7 @@ def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.I
     weighted, alpha = split_alpha(premultiplied(image))
     sharpened = weighted.copy(interpretation=image.interpretation).sharpen(**options)
     joined = join_alpha(sharpened, alpha).copy(interpretation=image.interpretation)
-    return straight(joined, image)
+    return unpremultiplied(joined, image)
 
 
 def _blurred(color: pyvips.Image, alpha: pyvips.Image | None, sigma: float) -> pyvips.Image:

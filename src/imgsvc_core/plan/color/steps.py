@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
-from imgsvc_core.spec.effects import Grayscale
+from imgsvc_core.spec.thumbor_filters import Grayscale
 
 from . import matrices
 from .matrices import RGB, Matrix

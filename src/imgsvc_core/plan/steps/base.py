@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
-from typing import ClassVar
 
 import attrs
 
@@ -55,9 +54,6 @@ class Step(abc.ABC):
     """Base of the steps, which are immutable."""
 
     __slots__ = ()
-
-    pixels: ClassVar[str]
-    """The function that works on the pixels, as ``module:function`` of `imgsvc_core.pixels`."""
 
     @property
     @abc.abstractmethod

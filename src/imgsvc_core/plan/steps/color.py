@@ -24,8 +24,6 @@ class ToSrgb(Step):
     stated: RgbSpace | None
     cmyk: str | None = None
 
-    pixels = "moves:to_srgb"
-
     @property
     def text(self) -> str:
         hdr = self.stated is not None and self.stated.is_hdr
@@ -48,8 +46,6 @@ class Recolor(Step):
     operations: tuple[ColorStep, ...] = ()
     enhance: bool = False
     gray: bool = False
-
-    pixels = "moves:recolor"
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -98,8 +94,6 @@ class Flatten(Step):
 
     background: Color
     formats: tuple[str, ...]
-
-    pixels = "moves:flatten"
 
     @property
     def text(self) -> str:

@@ -29,8 +29,6 @@ class Turn(Step):
     orientation: int
     exif: int = 1
 
-    pixels = "moves:turn"
-
     @property
     def text(self) -> str:
         return _TURNS[self.orientation]
@@ -69,8 +67,6 @@ class RotateFreely(Step):
     background: Color | None
     size: Size
 
-    pixels = "moves:rotate"
-
     @property
     def text(self) -> str:
         return f"turn by {self.angle:g} degrees clockwise"
@@ -92,8 +88,6 @@ class CropBox(Step):
 
     box: Box
     asked: Crop | Resize | Trim
-
-    pixels = "moves:crop"
 
     @property
     def text(self) -> str:
@@ -121,8 +115,6 @@ class SmartCrop(Step):
     size: Size
     asked: Crop | Resize
     turn: int = 1
-
-    pixels = "moves:crop_smartly"
 
     @property
     def text(self) -> str:
@@ -157,8 +149,6 @@ class Resample(Step):
     draft: bool = False
     pillow: bool = False
     libvips: tuple[float, ...] | None = None
-
-    pixels = "moves:resample"
 
     @property
     def kernel(self) -> str | None:
@@ -203,8 +193,6 @@ class Extend(Step):
     top: int
     size: Size
     asked: Resize | Canvas
-
-    pixels = "moves:extend"
 
     @property
     def text(self) -> str:

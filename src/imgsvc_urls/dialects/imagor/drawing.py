@@ -11,7 +11,7 @@ import attrs
 from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.spec import Color, effects
+from imgsvc_core.spec import Color, thumbor_filters
 from imgsvc_core.spec import Filter as Step
 from imgsvc_core.spec.color import TRANSPARENT
 from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
@@ -64,7 +64,7 @@ class Drawing:
         watermarks: the ids of watermarks by their URLs.
         alpha: whether pixels may be transparent.
         animated: whether there are several frames.
-        overlay: returns the id of a picture that is laid over, and what `effects.Mark` says of it.
+        overlay: returns the id of a picture that is laid over, and what `thumbor_filters.Mark` says of it.
     """
 
     size: Size
@@ -96,7 +96,7 @@ class Drawing:
 
     def _tones(self, *tones: Callable[[int], float]) -> None:
         red, green, blue = map(table, tones if len(tones) == 3 else tones * 3)
-        self.steps.append(effects.Tones(red=red, green=green, blue=blue))
+        self.steps.append(thumbor_filters.Tones(red=red, green=green, blue=blue))
 
     def _add_brightness(self, item: Filter) -> None:
         shift = item.number() * 255 / 100
@@ -136,7 +136,7 @@ class Drawing:
             if sigma > LARGEST_SIGMA:
                 why = f"its sigma must be at most {LARGEST_SIGMA}"
                 raise impossible("blur", why, status=NOT_ACCEPTABLE)
-            self.steps.append(GaussianBlur(sigma=libvips_blur(sigma).sigma, straight=self.alpha))
+            self.steps.append(GaussianBlur(sigma=libvips_blur(sigma).sigma, unweighted=self.alpha))
 
     def _add_sharpen(self, item: Filter) -> None:
         count = len(item.arguments)
@@ -156,7 +156,7 @@ class Drawing:
 
     def _add_rotate(self, item: Filter) -> None:
         if (angle := item.whole()) in _ANGLES:  # counterclockwise
-            self.steps.append(effects.QuarterTurn(angle=360 - angle))
+            self.steps.append(thumbor_filters.QuarterTurn(angle=360 - angle))
             if angle != 180:
                 self.size = Size(self.size.height, self.size.width)
                 self.lies = not self.lies
@@ -171,7 +171,7 @@ class Drawing:
 
     def _resample(self, size: Size) -> None:
         if size != self.size:
-            self.steps.append(effects.Rescale(width=size.width, height=size.height))
+            self.steps.append(thumbor_filters.Rescale(width=size.width, height=size.height))
             self.size = size
 
     def _add_crop(self, item: Filter) -> None:
@@ -235,7 +235,7 @@ class Drawing:
         covered = 0 >= left >= size.width - self.size.width and 0 >= top >= size.height - self.size.height
         under = under and self.alpha
         if size != self.size or (left, top) != (0, 0) or under:
-            ground = effects.Ground(
+            ground = thumbor_filters.Ground(
                 width=size.width, height=size.height, left=left, top=top, under=under, **kind
             )
             self.steps.append(ground)
@@ -250,7 +250,7 @@ class Drawing:
             max(0, min(item.whole(place), max(self.size))) for place in (0, len(item.arguments) > 1)
         )
         color = self._ground(item.text(2)).get("color") if len(item.arguments) == 3 else None
-        self.steps.append(effects.RoundCorners(across=across, down=down, background=color))
+        self.steps.append(thumbor_filters.RoundCorners(across=across, down=down, background=color))
         self.alpha = self.alpha or color is None
 
     def _add_watermark(self, item: Filter) -> None:
@@ -272,7 +272,9 @@ class Drawing:
             id, made = self.overlay(split_overlay(item.text(0), self.size))
             blend = item.text(4).lower()
             blend = _BLENDS.get(blend, blend)
-            self._lay_over(item, id, **made, blend=blend if blend in get_args(effects.Blend) else "over")
+            self._lay_over(
+                item, id, **made, blend=blend if blend in get_args(thumbor_filters.Blend) else "over"
+            )
 
     def _lay_over(
         self, item: Filter, id: str, *, width: int | None = None, height: int | None = None, **how: Any
@@ -286,7 +288,7 @@ class Drawing:
             height=height,
         )
         if mark is not None:
-            self.steps.append(effects.Mark(watermark=mark, **how))
+            self.steps.append(thumbor_filters.Mark(watermark=mark, **how))
             self.alpha = self.alpha or how.get("blend", "over") != "over"
 
 

@@ -11,8 +11,8 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec import Filter, Spec, Trim, Watermark
-from imgsvc_core.spec.effects import Ground, Rescale
 from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
+from imgsvc_core.spec.thumbor_filters import Ground, Rescale
 from imgsvc_urls.dialects.building import (
     built,
     cut,

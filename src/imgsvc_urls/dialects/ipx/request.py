@@ -11,9 +11,9 @@ from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, Filter, Spec, Trim
 from imgsvc_core.spec import vips_filters as vips_specs
-from imgsvc_core.spec.effects import Convolution, Ground, Tones
 from imgsvc_core.spec.geometry import Gravity
 from imgsvc_core.spec.internal import LightnessSharpen
+from imgsvc_core.spec.thumbor_filters import Convolution, Ground, Tones
 from imgsvc_urls.dialects.building import built, libvips_blur, window_of
 from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier
 from imgsvc_urls.dialects.ipx.sharp import BLACK, Layout, called, layout

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.spec import Color, effects
+from imgsvc_core.spec import Color, thumbor_filters
 from imgsvc_core.spec import Filter as Step
 from imgsvc_core.spec.internal import GaussianBlur
 from imgsvc_core.spec.watermark import Tiling
@@ -52,11 +52,11 @@ class Drawing:
             if add is not None:
                 add(*item.arguments)
         if self.alpha and not self.keeps_alpha:
-            self.steps.append(effects.WithoutAlpha())
+            self.steps.append(thumbor_filters.WithoutAlpha())
 
     def _tones(self, *tables: bytes) -> None:
         red, green, blue = tables if len(tables) == 3 else tables * 3
-        self.steps.append(effects.Tones(red=red, green=green, blue=blue))
+        self.steps.append(thumbor_filters.Tones(red=red, green=green, blue=blue))
 
     def _add_brightness(self, percent: str) -> None:
         self._tones(shifted(int(percent)))
@@ -83,25 +83,27 @@ class Drawing:
         self._tones(*(channel.translate(of_all) for channel in channels))
 
     def _add_saturation(self, factor: str) -> None:
-        self.steps.append(effects.RootSaturation(factor=float(factor)))
+        self.steps.append(thumbor_filters.RootSaturation(factor=float(factor)))
 
     def _add_grayscale(self) -> None:
-        self.steps.append(effects.Grayscale())
+        self.steps.append(thumbor_filters.Grayscale())
 
     def _add_equalize(self) -> None:
-        self.steps.append(effects.Equalize())
+        self.steps.append(thumbor_filters.Equalize())
 
     def _add_noise(self, amount: str, seed: str = "0") -> None:
-        self.steps.append(effects.Noise(amount=int(amount), seed=int(seed)))
+        self.steps.append(thumbor_filters.Noise(amount=int(amount), seed=int(seed)))
 
     def _add_sharpen(self, amount: str, radius: str, luma: str) -> None:
-        sharpen = effects.WaveletSharpen(amount=float(amount), radius=float(radius), luma=is_true(luma))
+        sharpen = thumbor_filters.WaveletSharpen(
+            amount=float(amount), radius=float(radius), luma=is_true(luma)
+        )
         self.steps.append(sharpen)
 
     def _add_blur(self, radius: str, sigma: str = "0") -> None:
         reach = min(int(radius), _LARGEST_RADIUS)
         blur = truncated_blur(abs(float(sigma)) or int(radius), reach)
-        self.steps.append(GaussianBlur(sigma=blur.sigma, straight=self.alpha))
+        self.steps.append(GaussianBlur(sigma=blur.sigma, unweighted=self.alpha))
 
     def _add_convolution(self, weights: str, columns: str, normalize: str = "true") -> None:
         numbers, width = [float(weight) for weight in weights.split(";")], int(columns)
@@ -111,12 +113,12 @@ class Drawing:
         total = sum(numbers)
         if is_true(normalize) and total:
             numbers = [number / total for number in numbers]
-        self.steps.append(effects.Convolution(weights=tuple(numbers), columns=width))
+        self.steps.append(thumbor_filters.Convolution(weights=tuple(numbers), columns=width))
 
     def _add_rotate(self, degrees: str) -> None:
         angle = int(degrees) % 360  # counterclockwise
         if angle % 90 == 0:
-            self.steps.append(effects.QuarterTurn(angle=(360 - angle) % 360))
+            self.steps.append(thumbor_filters.QuarterTurn(angle=(360 - angle) % 360))
             self.size = Size(self.size.height, self.size.width) if angle % 180 else self.size
 
     def _add_proportion(self, factor: str) -> None:
@@ -127,7 +129,7 @@ class Drawing:
 
     def _resample(self, size: Size) -> None:
         if size != self.size:
-            self.steps.append(effects.Rescale(width=size.width, height=size.height, pillow=True))
+            self.steps.append(thumbor_filters.Rescale(width=size.width, height=size.height, pillow=True))
             self.size = size
 
     def _add_background_color(self, name: str) -> None:
@@ -150,7 +152,7 @@ class Drawing:
             kind["color"] = color
             opaque = color is not None and color.alpha == 255
         left, top = ((outer - inner) // 2 for outer, inner in zip(size, self.size, strict=True))
-        ground = effects.Ground(
+        ground = thumbor_filters.Ground(
             width=size.width, height=size.height, left=left, top=top, under=under and self.alpha, **kind
         )
         self.alpha = not opaque or (self.alpha and not under)
@@ -166,11 +168,11 @@ class Drawing:
         if is_true(transparent) and self.keeps_alpha:
             color, self.alpha = None, True
         self.steps.append(
-            effects.RoundCorners(
+            thumbor_filters.RoundCorners(
                 across=int(across),
                 down=int(down or across),
                 background=color,
-                straight=self.alpha and color is not None,
+                keeps_alpha=self.alpha and color is not None,
             )
         )
 
@@ -194,10 +196,10 @@ class Drawing:
             fade=fade,
         )
         assert mark is not None
-        self.steps.append(effects.Mark(watermark=mark))
+        self.steps.append(thumbor_filters.Mark(watermark=mark))
 
     def _add_frame(self, url: str) -> None:
-        self.steps.append(effects.NinePatch(id=self._id("frame", url)))
+        self.steps.append(thumbor_filters.NinePatch(id=self._id("frame", url)))
         self.alpha = False
 
     def _id(self, filter_: str, url: str) -> str:

@@ -15,7 +15,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.plan.color.random_numbers import random_numbers
 from imgsvc_core.spec import Filter, Resize, Spec, restore
-from imgsvc_core.spec.effects import (
+from imgsvc_core.spec.thumbor_filters import (
     Convolution,
     Equalize,
     Grayscale,
@@ -210,7 +210,7 @@ def test_several_marks() -> None:
 
 
 def test_colored_corners_that_leave_alpha_as_it_is() -> None:
-    corners = RoundCorners(across=40, down=20, background="FF0000", straight=True)
+    corners = RoundCorners(across=40, down=20, background="FF0000", keeps_alpha=True)
     found = after(translucent(), corners)
     assert np.array_equal(found[..., 3], translucent()[..., 3])
     assert np.array_equal(found[..., :3], after(photo(), corners))

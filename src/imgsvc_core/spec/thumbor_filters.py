@@ -173,7 +173,7 @@ class RoundCorners(Filter):
     background: Accepts[Color | None, Color | str | None] = param(
         "Color of the corners; transparent by default.", HexColor(), default=None
     )
-    straight: bool = param("Whether the color leaves alpha as it is.", default=False)
+    keeps_alpha: bool = param("Whether the color leaves alpha as it is.", default=False)
 
 
 Blend = Literal[
@@ -225,7 +225,7 @@ class WithoutAlpha(Filter):
     """Make all pixels opaque, and keep the colors of transparent ones."""
 
 
-EFFECTS: tuple[type[Filter], ...] = (
+THUMBOR_FILTERS: tuple[type[Filter], ...] = (
     Tones,
     Grayscale,
     RootSaturation,

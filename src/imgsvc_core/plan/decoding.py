@@ -25,8 +25,8 @@ _LEVEL_LEAVES = 1.5
 _EXTRA = 2.0
 # Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8
-_MOST_IN_ARRAY = 1 << 17  # pixels; from about here on, libvips reduces them as fast
-_LONGEST_IN_ARRAY = 512  # pixels of a side, which bounds the tables of weights
+_MOST_REDUCED_IN_ARRAY = 1 << 17  # pixels; from about here on, libvips reduces them as fast
+_LONGEST_REDUCED_IN_ARRAY = 512  # pixels of a side, which bounds the tables of weights
 
 
 def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: bool) -> float:
@@ -127,8 +127,8 @@ def reduces_in_array(have: Size, want: Size) -> bool:
     return (
         have.width >= want.width
         and have.height >= want.height
-        and max(have) <= _LONGEST_IN_ARRAY
-        and have.width * have.height <= _MOST_IN_ARRAY
+        and max(have) <= _LONGEST_REDUCED_IN_ARRAY
+        and have.width * have.height <= _MOST_REDUCED_IN_ARRAY
     )
 
 

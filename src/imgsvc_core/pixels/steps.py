@@ -1,6 +1,6 @@
 """Move frames whose pixels a decoder has scaled. Places are numbers of the plan, and may be parts of pixels.
 
-There is a function for each class of `imgsvc_core.plan.steps`, named by its ``pixels``. It takes the frame,
+There is a function for each class of `imgsvc_core.plan.steps`, which the pipeline names. It takes the frame,
 the step, and the state that all frames of the picture share.
 """
 
@@ -18,11 +18,11 @@ from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.plan import Plan, steps, turns
+from imgsvc_core.plan.decoding import area_at_hand, pixels_for
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Area, Box, Size
-from imgsvc_core.plan.loading import area_at_hand, pixels_for
 from imgsvc_core.plan.steps import Step
-from imgsvc_core.spec.effects import Mark
+from imgsvc_core.spec.thumbor_filters import Mark
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, on_color, split_alpha
 from imgsvc_core.plan.color.random_numbers import random_numbers
-from imgsvc_core.spec.effects import (
+from imgsvc_core.spec.thumbor_filters import (
     Convolution,
     Equalize,
     Noise,
