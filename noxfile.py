@@ -124,7 +124,7 @@ def pictures(session: nox.Session) -> None:
 
 @nox.session
 def structure(session: nox.Session) -> None:
-    """Sizes, import circles, what a picture and a request pass; ``-- --tree PATH`` measures another checkout."""
+    """Sizes, import circles, what a picture and a request pass; ``-- --tree PATH`` measures another tree."""
     session.install("-e", ".[all]")
     session.run("python", "tools/structure.py", *session.posargs)
     session.run("python", "tools/listening.py", *session.posargs)
