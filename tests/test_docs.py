@@ -171,6 +171,7 @@ def test_every_parameter_is_shown_in_pictures(path: str) -> None:
     for name, param in imgsvc.params(declared).items():
         if f"{path}.{name}" not in UNSEEN:
             choices = () if f"{path}.{name}" in IN_PART else param.kind.schema().get("enum", ())
+            assert name in found, f"docs/_ext/shown.py has no picture of {path}"
             assert found[name] > {"null"} or len(found[name] - {"null"}) > 1, f"{name} is not varied"
             assert found[name] >= {json.dumps(choice) for choice in choices}
 

@@ -321,8 +321,11 @@ TABLES: Mapping[str, Callable[[], str]] = {
 def _page_of(path: str) -> str:
     """Return the page that has the section of an operation."""
     pages = _REFERENCE.glob("operations/*.md")
-    (page,) = (page for page in pages if f"<!-- operation: {path} -->" in page.read_text(encoding="utf-8"))
-    return page.relative_to(_REFERENCE).as_posix()
+    placeholder = f"<!-- operation: {path} -->"
+    for page in pages:
+        if placeholder in page.read_text(encoding="utf-8"):
+            return page.relative_to(_REFERENCE).as_posix()
+    raise LookupError(f"A page in docs/reference/operations must have the line {placeholder}")
 
 
 def _store(provider: type[StoreSpec]) -> str:

@@ -18,8 +18,7 @@ from imgsvc_core.pixels.spatial.blur import BLURS
 from imgsvc_core.plan import Seen, compile_plan, pipeline, steps
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
-from imgsvc_core.plan.pipeline import FILTERS as WORK_OF_FILTERS
-from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, WORKS, Apply, build_steps
+from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, WORK_OF_FILTERS, WORKS, Apply, build_steps
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Filter, Spec
 from imgsvc_core.spec.internal import INTERNAL_FILTERS

@@ -2,7 +2,7 @@
 
 `PIPELINE` is the order of the contract. Each row names the functions of pixels that may do its work. Steps
 that the compiler joins, reorders and folds have classes in `imgsvc_core.plan.steps`, which tell their text
-and reason. All other work is a `Work`, here and in `FILTERS`.
+and reason. All other work is a `Work`, here and in `WORK_OF_FILTERS`.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ _MARK = Work[thumbor_filters.Mark](
     mark=lambda mark: mark,
 )
 
-FILTERS: Mapping[type[Filter], Work[Any]] = {
+WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
     Blur: Work[Blur](
         pixels="spatial.blur:blur",
         text=_blur_values,
@@ -386,7 +386,7 @@ PIPELINE: tuple[Stage[Any], ...] = (
         "filter",
         attrgetter("filter"),
         _filter,
-        {Recolor: "steps:recolor", Turn: "steps:turn", Resample: "steps:resample", **FILTERS},
+        {Recolor: "steps:recolor", Turn: "steps:turn", Resample: "steps:resample", **WORK_OF_FILTERS},
     ),
     Stage(
         "mask",
