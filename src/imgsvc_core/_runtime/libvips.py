@@ -9,18 +9,6 @@ from pathlib import Path
 
 from imgsvc_core.errors import ForkedProcess
 
-_TRUSTED_LOADERS = (
-    "VipsForeignLoadJpeg",
-    "VipsForeignLoadPng",
-    "VipsForeignLoadNsgif",
-    "VipsForeignLoadWebp",
-    "VipsForeignLoadTiff",
-    "VipsForeignLoadHeif",
-    "VipsForeignLoadSvg",
-    "VipsForeignLoadJp2k",
-)
-
-
 _lock = threading.Lock()
 
 
@@ -38,14 +26,19 @@ def guard() -> None:
 def _guard() -> None:
     import pyvips
 
+    from imgsvc_core.formats.table import FORMATS
+
     pyvips.cache_set_max(0)
     if pyvips.API_mode:
         # The default handler prints a traceback if a message is not UTF-8, which happens with names of
         # profiles.
         pyvips.ffi.def_extern(name="_log_handler_callback")(lambda domain, level, message, data: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
-    for loader in _TRUSTED_LOADERS:
-        pyvips.operation_block_set(loader, False)
+    for row in FORMATS.values():
+        for _, _, operation in (package.partition("libvips:") for package in row.reader.packages):
+            if loader := pyvips.type_find("VipsForeignLoad", operation):
+                family = pyvips.type_name(loader).removesuffix("Source").removesuffix("Buffer")
+                pyvips.operation_block_set(family, False)
 
 
 _workers_at_fork = False

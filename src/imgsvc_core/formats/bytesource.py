@@ -31,13 +31,15 @@ _HEAD = 1 << 15  # bytes of a file that are read at once and kept, as several lo
 class ByteSource:
     """Random access to encoded bytes: ``read``, ``open`` for Python libraries, ``vips`` for libvips.
 
-    A path stays a path, so that a decoder streams from the file and memory does not grow with its size.
-    libvips gets a fresh connection each time, which keeps its operation cache from serving old pictures.
+    A path stays a path, so that a decoder streams from the file and memory does not grow with its size. All
+    reads of headers share one open file. libvips gets a fresh connection each time, which keeps its operation
+    cache from serving old pictures.
     """
 
-    __slots__ = ("_data", "_head", "_path", "name", "size")
+    __slots__ = ("_data", "_descriptor", "_head", "_path", "name", "size")
 
     def __init__(self, origin: Buffer | Path, *, name: str = "") -> None:
+        self._descriptor: int | None = None
         if isinstance(origin, Path):
             self._path: Path | None = origin
             self._data: memoryview | None = None
@@ -60,22 +62,38 @@ class ByteSource:
         if end is not None and end <= _HEAD:
             self._head = self._head or self._read(0, _HEAD)
             return self._head[start:end]
-        return self._read(start, -1 if length is None else length)
+        return self._read(start, length)
 
-    def _read(self, start: int, length: int) -> bytes:
-        with self.open() as file:
-            file.seek(start)
-            return file.read(length)
+    def _read(self, start: int, length: int | None) -> bytes:
+        if self._descriptor is None:
+            self._descriptor = self._opened()
+        left = max(0, self.size - start)
+        wanted, data = left if length is None else min(length, left), b""
+        # The kernel gives at most 2 GiB at once.
+        while missing := wanted - len(data):
+            piece = os.pread(self._descriptor, missing, start + len(data))
+            if not piece:
+                break
+            data += piece
+        return data
+
+    def _opened(self) -> int:
+        assert self._path is not None
+        try:
+            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise _unreachable(self._path, error) from error
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
     def open(self) -> BinaryIO:
         """Open a new seekable binary file over the bytes. The caller closes it."""
         if self._data is not None:
             return io.BytesIO(self._data)
         assert self._path is not None
-        try:
-            return self._path.open("rb")
-        except OSError as error:
-            raise _unreachable(self._path, error) from error
+        return open(self._path, "rb", opener=lambda *_: self._opened())
 
     def vips(self) -> pyvips.Source:
         """Return a new libvips source over the bytes.
@@ -87,13 +105,11 @@ class ByteSource:
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
-        assert self._path is not None
+        descriptor = self._opened()  # by a path, libvips would open the file again for each pass
         try:
-            return pyvips.Source.new_from_file(os.fsencode(self._path))
-        except (pyvips.Error, UnicodeDecodeError):  # the message quotes the path, in any encoding
-            pyvips.vips_lib.vips_error_clear()  # or the binding would fail to read it again
-            self.open().close()  # tells the reason
-            raise
+            return pyvips.Source.new_from_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
 
     def buffer(self) -> Any:
         """Return all bytes in memory. They are not copied if they are there already."""

@@ -20,6 +20,7 @@ from imgsvc_core.formats.vips import open_lazily, with_pixels
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
 _START_OF_SCAN = b"\xff\xda"
+_BLOCK = 1 << 20
 _UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their millimeters
 _USUAL_RESOLUTION = 72 / 25.4
 
@@ -83,7 +84,7 @@ def _cropped(image: pyvips.Image, size: tuple[int, int]) -> pyvips.Image:
 
 def _check_scans(source: ByteSource) -> None:
     """Refuse too many scans. Entropy-coded data has no FF before DA, so counting needs no parsing."""
-    with source.open() as file:
-        scans = sum(block.count(_START_OF_SCAN) for block in iter(lambda: file.read(1 << 20), b""))
+    blocks = (source.read(start, _BLOCK) for start in range(0, source.size, _BLOCK))
+    scans = sum(block.count(_START_OF_SCAN) for block in blocks)
     if scans > _MOST_SCANS:
         raise CorruptImage(f"The JPEG image has {scans} scans; at most {_MOST_SCANS} are decoded.")

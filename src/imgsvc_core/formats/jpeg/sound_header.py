@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import attrs
+
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Segment
@@ -57,11 +59,17 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     rest = source.read(segments[-1].end)
     if several:
         rest = _ODD_SCAN.sub(rb"\1" + _ALL_COEFFICIENTS, rest)
+    written, end = [], 2
+    for marker, content in usual:
+        written.append(Segment(marker, end + _LENGTH, len(content)))
+        end = written[-1].end
     head = (
         bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content for marker, content in usual
     )
     sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
-    return Jpeg.probe(HeaderReader(sound, "JPEG"))
+    scan = end if picture.header.in_one_scan and sequential else None
+    header = attrs.evolve(picture.header, segments=tuple(written), adjacent=True, scan=scan)
+    return Jpeg(sound, picture.info, header)
 
 
 def _stored(reader: HeaderReader, segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
