@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,9 +12,18 @@ import attrs
 
 from imgsvc_batch.manifest import files_of
 from imgsvc_batch.naming import Template
-from imgsvc_batch.places import absolute, expected_target, is_in_memory, is_storable, relative, split_pattern
+from imgsvc_batch.places import (
+    absolute,
+    expected_target,
+    is_in_memory,
+    is_storable,
+    parts_of,
+    relative,
+    several,
+    split_pattern,
+)
 from imgsvc_batch.work import Job
-from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, Spec, SpecError, parse
+from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, SourceUnreachable, Spec, SpecError, parse
 from imgsvc_core.sources import is_url, open_bytes
 
 _MANIFEST = "imgsvc-batch"
@@ -33,8 +42,20 @@ def _refusal(name: str, expected: str, got: object) -> SpecError:
     return SpecError([Problem(name, f"Batch '{name}' parameter must be {expected}, got {got!r}")])
 
 
-def _as_source(value: str | Path) -> str:
-    return _as_place("source", value)
+def _as_source(value: str | Path | Sequence[str | Path]) -> str:
+    if isinstance(value, str | Path) or not isinstance(value, Sequence):
+        return _as_place("source", value)
+    places = [_as_place("source", place) for place in value]
+    if not places:
+        raise _refusal("source", "a path, a URL or some paths", value)
+    if len(places) == 1:
+        return places[0]
+    if urls := [place for place in places if is_url(place)]:
+        raise _refusal("source", "paths of this machine where it has several, or one URL", urls[0])
+    for place in places:
+        if not split_pattern(place)[1] and not os.path.exists(place):
+            raise SourceUnreachable(f"Source '{place}' does not exist.")
+    return several(places)
 
 
 def _as_target(value: str | Path) -> str:
@@ -131,7 +152,7 @@ class Batch:
     """A batch and its arguments. Raise `SpecError` if an argument is wrong.
 
     Attributes:
-        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
+        source: a folder, a pattern with wildcards, a file, an fsspec URL of one, or a list of paths.
         target: a folder or an fsspec URL of one.
         variants: specs by name; each input gives one result for each.
         template: how results are named.
@@ -163,7 +184,7 @@ class Batch:
             for name, spec in self.variants.items()
             if spec.watermark is not None and spec.watermark.id not in self.watermarks
         ]
-        if relative(split_pattern(self.source)[0], self.target) == "":
+        if any(relative(split_pattern(part)[0], self.target) == "" for _, part in parts_of(self.source)):
             message = f"Batch 'target' parameter must be another folder than the source, got '{self.target}'"
             problems.append(Problem("target", message))
         if self.cluster is not None and self.in_memory:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from imgsvc_batch.arguments import Batch
-from imgsvc_batch.inputs import Input, find
+from imgsvc_batch.inputs import Input, PassedOver, find
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
@@ -32,13 +32,15 @@ def mode_of(*, resume: bool, retry: bool) -> Mode:
     return "resume" if resume else "retry" if retry else "all"
 
 
-def prepare(batch: Batch) -> tuple[Job, str, Iterator[Input]]:
+def prepare(batch: Batch, passed_over: PassedOver | None = None) -> tuple[Job, str, Iterator[Input]]:
     """Return the job, its fingerprint and the inputs, after finding the first input.
+
+    The inputs count the files that are passed over as they are found.
 
     Raise the errors that `run` raises before it opens the manifest.
     """
     job = batch.read_job()
-    inputs = _peek(find(batch.source, target=batch.target))
+    inputs = _peek(find(batch.source, target=batch.target, passed_over=passed_over))
     check_target(batch.target)
     check_manifest(batch.manifest_path)
     return job, batch.fingerprint(job), inputs

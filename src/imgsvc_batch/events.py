@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import attrs
@@ -59,7 +60,8 @@ class Progress:
     """The state of a running batch. ``total`` is final once the source is ``listed``.
 
     ``skipped`` inputs are not processed: they are unchanged, or not to be tried again. ``failed_before`` is
-    the number of skipped inputs that failed in an earlier run.
+    the number of skipped inputs that failed in an earlier run. ``passed_over`` counts files that are no
+    inputs, by kind: their suffix, ``hidden``, ``no suffix``, ``link``, or ``not matched`` by a pattern.
     """
 
     total: int
@@ -71,6 +73,7 @@ class Progress:
     bytes_in: int
     bytes_out: int
     seconds: float
+    passed_over: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def rate(self) -> float:

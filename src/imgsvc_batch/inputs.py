@@ -5,13 +5,14 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import attrs
 
-from imgsvc_batch.places import join, printable, relative, split_pattern
+from imgsvc_batch.places import join, parts_of, printable, relative, split_pattern
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url, open_filesystem, reason_of, shown_url
@@ -38,6 +39,9 @@ class Input:
     problem: str = ""
 
 
+PassedOver = Counter[str]
+"""Numbers of files that are no inputs, by kind: a suffix, hidden, no suffix, link or not matched."""
+
 _SOURCE_ITSELF = "./"
 """The key of the source if the source is a folder that cannot be listed."""
 
@@ -49,28 +53,45 @@ def unlistable_folder(key: str) -> str | None:
     return "" if key == _SOURCE_ITSELF else key
 
 
-def find(source: str, *, target: str = "") -> Iterator[Input]:
-    """Find the pictures in a folder and its subfolders, those that match a pattern, or a single one.
+def find(source: str, *, target: str = "", passed_over: PassedOver | None = None) -> Iterator[Input]:
+    """Find the pictures in a folder and its subfolders, those that match a pattern, a single one, or several.
 
     Args:
-        source: a path or fsspec URL. A folder gives its files with a suffix of a format, except hidden ones.
-            A pattern gives all files that it matches. Links to folders are not followed.
+        source: a path or fsspec URL, or several paths as `places.several` joins them. A folder gives its
+            files with a suffix of a format, except hidden ones. A pattern gives all files that it matches.
+            Links to folders are not followed.
         target: the folder of the results, which is left out.
+        passed_over: counts the files of folders that are no inputs.
 
     Raises:
         SourceUnreachable: the source does not exist or cannot be listed.
     """
-    try:
-        yield from _find_objects(source, target) if is_url(source) else _find_files(source, target)
-    except ImgsvcError:
-        raise
-    except Exception as error:  # every store has errors of its own
-        reason = reason_of(error, source)
-        raise SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason}.") from error
+    passed_over = PassedOver() if passed_over is None else passed_over
+    parts = parts_of(source)
+    if len(parts) == 1:
+        yield from _find(source, target, passed_over)
+        return
+    found: set[str] = set()
+    for prefix, part in parts:
+        try:
+            for item in _find(part, target, passed_over):
+                if item.location not in found:
+                    found.add(item.location)
+                    yield attrs.evolve(item, key=prefix + item.key.removeprefix(_SOURCE_ITSELF))
+        except SourceUnreachable as error:  # it was there when the batch began
+            yield Input(key=prefix + Path(part).name, location=part, problem=error.message)
 
 
 def belongs(source: str, key: str, location: str) -> bool:
     """Return True if an input that was found earlier belongs to this source."""
+    return any(
+        _belongs(part, key.removeprefix(prefix) or _SOURCE_ITSELF, location)
+        for prefix, part in parts_of(source)
+        if key.startswith(prefix)
+    )
+
+
+def _belongs(source: str, key: str, location: str) -> bool:
     folder, pattern = split_pattern(source)
     if (unlisted := unlistable_folder(key)) is not None:
         return location == (join(folder, unlisted.rstrip("/")) if unlisted else folder)
@@ -79,26 +100,47 @@ def belongs(source: str, key: str, location: str) -> bool:
     return location == join(folder, key) and _is_wanted(key, pattern)
 
 
-def _find_files(source: str, target: str) -> Iterator[Input]:
+def _find(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
+    find = _find_objects if is_url(source) else _find_files
+    try:
+        yield from find(source, target, passed_over)
+    except ImgsvcError:
+        raise
+    except Exception as error:  # every store has errors of its own
+        reason = reason_of(error, source)
+        raise SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason}.") from error
+
+
+def _find_files(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
     if Path(folder).is_file():
         yield _of_file(folder, Path(folder).name)
     elif Path(folder).is_dir():
-        yield from _walk(folder, "", pattern, "" if is_url(target) else os.path.realpath(target))
+        left_out = "" if is_url(target) else os.path.realpath(target)
+        yield from _walk(folder, "", pattern, left_out, passed_over)
     else:
         raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
 
 
-def _walk(folder: str, prefix: str, pattern: str, left_out: str) -> Iterator[Input]:
+def _walk(folder: str, prefix: str, pattern: str, left_out: str, passed_over: PassedOver) -> Iterator[Input]:
     folders = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
+                key = prefix + entry.name
                 if _is_folder(entry, follow_symlinks=False):
-                    if not entry.name.startswith(".") and os.path.realpath(entry.path) != left_out:
+                    if os.path.realpath(entry.path) == left_out:
+                        continue
+                    if entry.name.startswith("."):
+                        passed_over[_kind(key, pattern)] += 1
+                    else:
                         folders.append(entry)
-                elif _is_wanted(prefix + entry.name, pattern) and not _is_folder(entry):
-                    yield _of_file(entry.path, prefix + entry.name)
+                elif not _is_wanted(key, pattern):
+                    passed_over[_kind(key, pattern)] += 1
+                elif _is_folder(entry):
+                    passed_over["link"] += 1
+                else:
+                    yield _of_file(entry.path, key)
     except OSError as error:
         yield Input(
             key=printable(prefix or _SOURCE_ITSELF),
@@ -106,7 +148,7 @@ def _walk(folder: str, prefix: str, pattern: str, left_out: str) -> Iterator[Inp
             problem=f"Folder '{printable(folder)}' cannot be listed: {os_reason(error)}.",
         )
     for entry in folders:
-        yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out)
+        yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out, passed_over)
 
 
 def _is_folder(entry: os.DirEntry[str], *, follow_symlinks: bool = True) -> bool:
@@ -129,8 +171,7 @@ def _of_file(path: str, key: str) -> Input:
     return Input(key=key, location=path, size=status.st_size, stamp=f"{status.st_size}-{status.st_mtime_ns}")
 
 
-def _find_objects(source: str, target: str) -> Iterator[Input]:
-
+def _find_objects(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
     fs, root = open_filesystem(folder)
     if not pattern and fs.isfile(root):
@@ -141,12 +182,12 @@ def _find_objects(source: str, target: str) -> Iterator[Input]:
     for info in _list_objects(fs, root):
         key = info["name"].removeprefix(f"{root}/")
         marks_folder = key.endswith("/") or not key
-        if (
-            _is_wanted(key, pattern)
-            and not marks_folder
-            and not (left_out and key.startswith(f"{left_out}/"))
-        ):
+        if marks_folder or (left_out and key.startswith(f"{left_out}/")):
+            continue
+        if _is_wanted(key, pattern):
             yield _of_object(info, key, join(folder, key))
+        else:
+            passed_over[_kind(key, pattern)] += 1
 
 
 def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
@@ -185,6 +226,16 @@ def _is_wanted(key: str, pattern: str) -> bool:
         return _matches(key.split("/"), pattern.split("/"))
     path = PurePosixPath(key)
     return path.suffix.lower() in _SUFFIXES and not any(part.startswith(".") for part in path.parts)
+
+
+def _kind(key: str, pattern: str) -> str:
+    """Return the kind of a file that is no input."""
+    if pattern:
+        return "not matched"
+    path = PurePosixPath(key)
+    if any(part.startswith(".") for part in path.parts):
+        return "hidden"
+    return path.suffix.lower() or "no suffix"
 
 
 def _matches(parts: list[str], patterns: list[str]) -> bool:

@@ -13,6 +13,8 @@ from imgsvc_core import Problem, SpecError
 
 FIELDS = {
     "stem": "name of the source without its suffix",
+    "ext": "suffix of the source, without the dot",
+    "folder": "path of the source's folder below SOURCE; without it, results keep their folders",
     "variant": "name of the variant",
     "width": "width of the result in pixels",
     "height": "height of the result in pixels",
@@ -24,7 +26,10 @@ FIELDS = {
 
 @attrs.frozen
 class Template:
-    """The path of a result below the folder of its source, such as ``{variant}/{stem}.{format}``."""
+    """The path of a result below the folder of its source, such as ``{variant}/{stem}.{format}``.
+
+    With ``{folder}`` in it, it is the path below the target, such as ``{folder}/small/{stem}.{format}``.
+    """
 
     text: str
 
@@ -64,15 +69,18 @@ class Template:
     def path(self, key: str, *, variant: str, width: int, height: int, suffix: str, digest: str) -> str:
         """Return the path of a result below the target."""
         source = PurePosixPath(key.lstrip("/"))  # objects may have names that begin with a slash
+        folder = "" if source.parent == PurePosixPath() else str(source.parent)
         name = self.text.format(
             stem=source.stem,
+            ext=source.suffix.removeprefix("."),
+            folder=folder,
             variant=variant,
             width=width,
             height=height,
             format=suffix.removeprefix("."),
             digest=digest[:16],
         )
-        return str(source.parent / name)
+        return str(PurePosixPath(name.lstrip("/")) if "folder" in self.fields else source.parent / name)
 
     def _wrong(self, reason: str) -> SpecError:
         known = ", ".join(f"{{{name}}}" for name in FIELDS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,38 @@ def split_pattern(source: str) -> tuple[str, str]:
         return source, ""
     folder = "/".join(parts[:first]) or ("/" if path.startswith("/") else "")
     return before + folder + after or ".", "/".join(parts[first:])
+
+
+def several(places: Sequence[str]) -> str:
+    """Return one source for several files, folders and patterns, all of them on this machine.
+
+    Keys are paths below the nearest folder that holds all of them.
+    """
+    folders = [_folder_of_keys(place) for place in places]
+    common = os.path.commonpath([_outer(place) for place in places])
+    prefixes = [os.path.relpath(folder, common) for folder in folders]
+    return json.dumps(
+        [["" if p == "." else f"{p}/", place] for p, place in zip(prefixes, places, strict=True)]
+    )
+
+
+@functools.lru_cache(1)
+def parts_of(source: str) -> tuple[tuple[str, str], ...]:
+    """Return the paths or URLs of a source, each with what its keys begin with."""
+    if not source.startswith("["):
+        return (("", source),)
+    return tuple((prefix, place) for prefix, place in json.loads(source))
+
+
+def _folder_of_keys(place: str) -> str:
+    """Return the folder below which the keys of a place are paths."""
+    folder, pattern = split_pattern(place)
+    return folder if pattern or os.path.isdir(folder) else os.path.dirname(folder)
+
+
+def _outer(place: str) -> str:
+    """Return the folder that keys name a place from; a folder is named itself, unlike that of a pattern."""
+    return os.path.dirname(place) if os.path.isdir(place) else _folder_of_keys(place)
 
 
 def join(folder: str, key: str) -> str:

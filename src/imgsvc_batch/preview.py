@@ -88,7 +88,7 @@ class _Names:
 def _foreseen_paths(batch: Batch, key: str) -> tuple[str, ...]:
     """Return the paths of an input's results that are known before it is read."""
     fields = batch.naming.fields
-    if not fields <= {"stem", "variant", "format"}:
+    if fields & {"width", "height", "digest"}:
         return ()
     suffixes = {name: _suffix_of(spec) for name, spec in batch.variants.items()}
     return tuple(

@@ -7,7 +7,7 @@ import os
 import queue
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,7 +18,7 @@ from imgsvc_batch.arguments import Batch, BatchOptions
 from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
-from imgsvc_batch.inputs import Input, unlistable_folder
+from imgsvc_batch.inputs import Input, PassedOver, unlistable_folder
 from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.placing import Placing
@@ -37,7 +37,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def run(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     target: str | Path,
     variants: Mapping[str, Spec | Mapping[str, Any]],
     *,
@@ -51,7 +51,7 @@ def run(
     """Process many pictures.
 
     Args:
-        source: a folder, a pattern with wildcards, a file, or an fsspec URL of one.
+        source: a folder, a pattern with wildcards, a file, an fsspec URL of one, or a list of paths.
         target: a folder or an fsspec URL of one.
         variants: specs by name.
         resume: continue an interrupted run: leave inputs that failed.
@@ -87,7 +87,8 @@ def run_batch(
 ) -> Summary:
     """Run a batch; see `run`."""
     mode = mode_of(resume=resume, retry=retry)
-    job, fingerprint, inputs = prepare(batch)
+    passed_over = PassedOver()
+    job, fingerprint, inputs = prepare(batch, passed_over)
     with Manifest(batch.manifest_path) as manifest:
         check_same_batch(manifest, batch, fingerprint, mode)
         manifest.begin(batch.source, fingerprint, batch.target, force=batch.force and mode != "resume")
@@ -98,6 +99,7 @@ def run_batch(
             Selection(batch, fingerprint, manifest, mode),
             Placing(batch, fingerprint, manifest),
             on_event or (lambda _: None),
+            passed_over,
         )
         with ending_after_batch() as interrupts:
             return run.go(
@@ -168,6 +170,7 @@ class _Run:
     _selection: Selection
     _placing: Placing
     _on_event: OnEvent
+    _passed_over: PassedOver
     _listing: Listing = attrs.field(init=False)
     _executor: Executor = attrs.field(init=False)
     _counts: _Counts = attrs.field(init=False, factory=_Counts)
@@ -331,6 +334,7 @@ class _Run:
             total=self._listing.found,
             listed=self._listing.listed,
             seconds=time.monotonic() - self._started,
+            passed_over=dict(self._passed_over),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import os
 import sys
@@ -37,6 +38,16 @@ class _Commands(click.Group):
         command: click.Command = getattr(import_module(f"imgsvc_cli.commands.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            alike = difflib.get_close_matches(name, _COMMANDS, 1)
+            meant = f"did you mean '{alike[0]}'?" if alike else f"expected one of {', '.join(_COMMANDS)}."
+            raise click.UsageError(f"There is no command '{name}': {meant}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=_Commands,
@@ -58,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        printing.echo_usage(error)
         return _USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("imgsvc: interrupted", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
@@ -45,14 +45,18 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records, col_max=28)
 
 
-def request_flags(command: click.Command, *, watermark_files: bool = True) -> click.Command:
+def request_flags(
+    command: click.Command, *, watermark_files: bool = True, without: Collection[str] = ()
+) -> click.Command:
     """Give a command the shorthands, and a flag for every parameter, in the order of application.
 
-    With ``watermark_files`` the id of a watermark is the path of a file.
+    With ``watermark_files`` the id of a watermark is the path of a file. Shorthands that are in ``without``
+    are left to the command.
     """
     for option in SHORTHANDS.values():
-        is_file = watermark_files and option.name == "watermark"
-        command.params.append(_shorthand(option, is_file=is_file))
+        if option.name not in without:
+            is_file = watermark_files and option.name == "watermark"
+            command.params.append(_shorthand(option, is_file=is_file))
     command.params += map(_of_parameter, PARAMETER_OPTIONS.values())
     return command
 

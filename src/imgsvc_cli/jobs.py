@@ -13,7 +13,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_cli import standard_streams
 from imgsvc_cli.printing import size
-from imgsvc_core.errors import TargetError
+from imgsvc_core.errors import Problem, SpecError, TargetError
 from imgsvc_core.sources import is_url, shown_url
 from imgsvc_core.targets import name_of
 
@@ -54,6 +54,11 @@ class Job:
     def piped(self) -> bool:
         """Return True if the result goes to standard output."""
         return self.target == _PIPE
+
+    @property
+    def shown(self) -> str:
+        """Return the source for messages."""
+        return "standard input" if self.source == _PIPE else shown_url(self.source)
 
     @property
     def label(self) -> str:
@@ -116,13 +121,14 @@ def plan_jobs(
 
 def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     """Process one source. An existing file is replaced only if it was named, or with ``--force``."""
-    process = partial(imgsvc.process, limits=limits, watermarks=_watermark)
+    process = partial(imgsvc.process, limits=limits, watermarks=watermark_place)
     target: Any = standard_streams.output() if job.piped else job.target
     source = standard_streams.opened(job.source)
     if job.store is not None:
         result = process(source, request)
         return Done(result, url=job.store.write(result, job.stem))
     if target is not None:
+        _check_not_source(job)
         return Done(process(source, request, target), job.target)
     formats = _formats(request, imgsvc.inspect(source, limits=limits))
     if len(formats) == 1:
@@ -193,5 +199,23 @@ def _free_place(job: Job, format: type[imgsvc.Format]) -> str:
     return place
 
 
-def _watermark(name: str) -> str | None:
-    return name if is_url(name) or Path(name).is_file() else None
+def _check_not_source(job: Job) -> None:
+    """Refuse to replace the source itself, under any of its names."""
+    target = job.target
+    assert target is not None
+    if job.force or job.piped or is_url(target) or is_url(job.source):
+        return
+    if os.path.exists(target) and os.path.exists(job.source) and os.path.samefile(target, job.source):
+        raise TargetError(f"Target '{target}' is the source itself; use --force to replace it.")
+
+
+def watermark_place(name: str) -> str:
+    """Return the path or URL of a watermark, which is its id, too.
+
+    Raises:
+        SpecError: there is no such file.
+    """
+    if is_url(name) or Path(name).is_file():
+        return name
+    message = f"Watermark 'id' parameter must be the path or URL of a picture, '{name}' does not exist"
+    raise SpecError([Problem("watermark.id", message)])

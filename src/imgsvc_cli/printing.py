@@ -26,10 +26,23 @@ def echo_error(error: ImgsvcError, *, subject: str = "", as_json: bool = False) 
     if as_json:
         echo_json({**({"source": subject} if subject else {}), **_error_dict(error)})
         return
-    who = "imgsvc:" if os.environ.get("NO_COLOR") else click.style("imgsvc:", fg="red")
     where = f"{subject}: " if subject else ""
     for line in error_lines(error):
-        click.echo(f"{who} {where}{line}", err=True)
+        click.echo(f"{_who()} {where}{line}", err=True)
+
+
+def echo_usage(error: click.ClickException) -> None:
+    """Print what is wrong with the arguments of a command, and where its help is."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    click.echo(f"{_who()} {error.format_message()}", err=True)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(f"Try '{error.ctx.command_path} --help'.", err=True)
+
+
+def _who() -> str:
+    return "imgsvc:" if os.environ.get("NO_COLOR") else click.style("imgsvc:", fg="red")
 
 
 def error_lines(error: ImgsvcError) -> list[str]:

@@ -40,10 +40,20 @@ def read_request(
     Raises:
         SpecError: with what is wrong with them.
     """
-    base = read_spec(spec)
+    return parse_merged(merged_document(flags, read_spec(spec), presets, config), presets)
+
+
+def merged_document(
+    flags: Mapping[str, Any], base: dict[str, Any] | None, presets: Sequence[str], config: Path | None
+) -> dict[str, Any]:
+    """Return the document of a request: ``base`` completes presets, and flags win over both.
+
+    Raises:
+        SpecError: a preset or a shorthand is wrong.
+    """
     if presets:
         base = with_presets(presets, _presets(config), parse_partial(base or {}, "The request"))
-    return parse_merged(request_document(flags, base), presets)
+    return request_document(flags, base)
 
 
 def _presets(config: Path | None) -> Mapping[str, Mapping[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import imgsvc_batch
+from imgsvc_batch import Template
 from imgsvc_batch.preview import preview
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, VARIANTS, fill
@@ -74,3 +75,18 @@ def test_going_on_in_two_ways_at_once_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=expected):
         next(preview(imgsvc_batch.Batch(**given), resume=True, retry=True))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("template", "key", "expected"),
+    [
+        ("{stem}.{ext}.{format}", "a/b/photo.JPG", "a/b/photo.JPG.webp"),
+        ("{stem}.{ext}.{format}", "photo", "photo..webp"),
+        ("{folder}/small/{stem}.{format}", "a/b/photo.jpg", "a/b/small/photo.webp"),
+        ("{folder}/{stem}.{format}", "photo.jpg", "photo.webp"),
+        ("small/{folder}/{stem}.{format}", "a/photo.jpg", "small/a/photo.webp"),
+    ],
+)
+def test_names_of_results(template: str, key: str, expected: str) -> None:
+    path = Template(template).path(key, variant="", width=4, height=3, suffix=".webp", digest="")
+    assert path == expected

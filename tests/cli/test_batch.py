@@ -138,7 +138,7 @@ def test_only_what_failed_is_tried_again(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["in", "out"], 2, "either --spec or --variant"),
+        (["in", "out", "--spec", "spec.json", "--variant", "a=b.json"], 2, "either --spec or --variant"),
         (["in", "out", "--spec", "nothing.json"], 2, "got 'nothing.json': No such file or directory\n"),
         (["in", "out", "--spec", "in/broken.jpg"], 2, "must name a JSON file"),
         (["in", "out", "--spec", "twice.json"], 2, "occurs more than once"),
@@ -294,3 +294,83 @@ def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tup
     run(folder, "in", "out", "--spec", "spec.json")
     assert interrupted(nothing_begun) == (130, False)  # the run before is none to go on with
     assert interrupted(begun) == (130, True)
+
+
+def test_flags_and_presets_are_those_of_process(folder: Path) -> None:
+    preset = "[presets.card]\nresize = {width = 6}\nfilter = {sepia = {value = 40}}\n"
+    (folder / "imgsvc.toml").write_text(preset)
+    (folder / "logo.png").write_bytes(encoded.png().data)
+    flags = ["--preset", "card", "--config", "imgsvc.toml", "--format", "webp", "--watermark", "logo.png"]
+    (folder / "in" / "broken.jpg").unlink()
+    done = run(folder, "in", "out", *flags)
+    assert done.returncode == 0, done.stderr
+    single = subprocess.run(
+        [*COMMAND[:-1], "process", "in/photo00001.png", "-o", "one.webp", *flags],
+        cwd=folder, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert single.returncode == 0, single.stderr
+    assert (folder / "out" / "photo00001.webp").read_bytes() == (folder / "one.webp").read_bytes()
+
+
+def test_flags_complete_each_variant(folder: Path) -> None:
+    variants = [f"--variant={name}={name}.json" for name in VARIANTS]
+    done = run(folder, "in", "out", *variants, "--format", "gif", "--name", "{variant}/{stem}.{format}")
+    assert done.returncode == 7, done.stderr
+    assert {path.rpartition(".")[2] for path in results(folder / "out")} == {"gif"}
+    assert len(results(folder / "out")) == 6 * len(VARIANTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["in", "out"], "Say what to do"),
+        (["in", "out", "--watermark", "none.png"], "'none.png' does not exist"),
+        (["in", "out", "--watermark", "a.json", "--watermark", "b.json"], "one picture, got 'a.json' and"),
+        (["in", "nothing.jpg", "out", "--sepia", "40"], "Source '.*nothing.jpg' does not exist"),
+        (["in", "s3://bucket", "out", "--sepia", "40"], "paths of this machine where it has several"),
+    ],
+)
+def test_what_cannot_be_a_batch_is_said_before_anything_is_made(
+    arguments: list[str], expected: str, folder: Path
+) -> None:
+    done = run(folder, *arguments)
+    assert done.returncode in (2, 3)
+    assert re.search(expected, done.stderr)
+    assert not (folder / "out").exists()
+
+
+def test_a_shell_may_spell_out_the_sources(folder: Path) -> None:
+    fill(folder / "in" / "more", 2)
+    files = sorted(str(path.relative_to(folder)) for path in (folder / "in").glob("photo*.png"))
+    done = run(folder, *files, "in/more", "out", "--resize", "4x")
+    assert done.returncode == 0, done.stderr
+    assert f"{len(files) + 2} done" in done.stderr
+    assert {path.partition("/")[0] for path in results(folder / "out") if "/" in path} == {"more"}
+    again = run(folder, "in/more", *files, files[0], "out", "--resize", "4x")
+    assert f"0 done, 0 failed, {len(files) + 2} skipped" in again.stderr
+
+
+def test_quiet_prints_failures_only(folder: Path) -> None:
+    done = run(folder, "in", "out", "--spec", "spec.json", "--quiet")
+    assert done.returncode == 7
+    assert done.stdout == ""
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["broken.jpg"]
+    assert run(folder, "in/photo*.png", "out", "--spec", "spec.json", "--quiet").stderr == ""
+
+
+def test_files_that_are_no_pictures_are_counted(folder: Path) -> None:
+    for name in ("a.txt", "b.TXT", "c.pdf", ".hidden.jpg", "README"):
+        (folder / "in" / name).touch()
+    done = run(folder, "in", "out", "--spec", "spec.json")
+    assert "5 other files were passed over: 2 .txt, 1 .pdf, 1 hidden, 1 no suffix." in done.stderr
+    told = run(folder, "in", "out", "--spec", "spec.json", "--json").stdout.splitlines()[-1]
+    assert json.loads(told)["summary"]["passed_over"] == {".txt": 2, ".pdf": 1, "hidden": 1, "no suffix": 1}
+
+
+def test_nothing_found_is_a_failure(folder: Path) -> None:
+    (folder / "texts").mkdir()
+    (folder / "texts" / "a.txt").touch()
+    done = run(folder, "texts", "out", "--spec", "spec.json")
+    assert done.returncode == 3
+    assert "Source 'texts' holds no pictures; 1 other file was passed over: 1 .txt." in done.stderr
+    assert run(folder, "in/*.gif", "out", "--spec", "spec.json", "--json").returncode == 3

@@ -436,3 +436,43 @@ def test_a_closed_pipe_is_no_error(photo: Path) -> None:
     )
     assert done.stderr == b""
     assert io.BytesIO(done.stdout).readline().startswith(b"Usage: imgsvc process")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["proces", "photo.jpg"], "There is no command 'proces': did you mean 'process'?"),
+        (["zzz"], "There is no command 'zzz': expected one of accounts, batch, "),
+        (["process", "photo.jpg", "--formt", "webp"], "--format"),
+        (["process", "cut.jpg", "-o", "out.png"], "imgsvc: cut.jpg: The JPEG image is damaged or truncated"),
+        (["process", "-", "-o", "out.png"], "imgsvc: standard input: "),
+        (["process", "photo.jpg", "--watermark", "none.png"], "picture, 'none.png' does not exist"),
+        (["process", "photo.jpg", "-o", "photo.jpg"], "is the source itself; use --force to replace it"),
+        (["process", "photo.jpg", "-o", "link.jpg"], "is the source itself; use --force to replace it"),
+    ],
+)
+def test_a_refusal_says_what_it_is_about(
+    arguments: list[str], expected: str, photo: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link.jpg").symlink_to("photo.jpg")
+    before = photo.read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(before[: len(before) // 2])
+    done = run(*arguments, cwd=tmp_path, stdin=b"text")
+    assert done.returncode in (2, 3, 5)
+    lines = done.stderr.decode().splitlines()
+    assert lines[0].startswith("imgsvc: ")
+    assert expected in lines[0]
+    assert photo.read_bytes() == before
+
+
+def test_the_source_is_replaced_only_by_force(photo: Path, tmp_path: Path) -> None:
+    arguments = ["process", "photo.jpg", "-o", "photo.jpg", "--resize", "40x", "--force"]
+    assert run(*arguments, cwd=tmp_path).returncode == 0
+    assert imgsvc.inspect(photo).width == 40
+
+
+def test_what_the_format_cannot_hold_is_told(tmp_path: Path) -> None:
+    (tmp_path / "moving.gif").write_bytes(encoded.gif_animated().data)
+    done = run("process", "moving.gif", "-o", "still.jpg", cwd=tmp_path)
+    assert done.returncode == 0
+    assert b"moving.gif: Only the first of " in done.stderr

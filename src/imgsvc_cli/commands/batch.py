@@ -6,7 +6,8 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,20 @@ from click.shell_completion import CompletionItem
 
 from imgsvc_cli import exit_codes, printing
 from imgsvc_cli.completion import FileOrUrl
+from imgsvc_cli.flags import SectionedCommand, request_flags
 from imgsvc_cli.json_files import read_json
-from imgsvc_cli.options import limits_option
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_cli.options import limits_option, read_spec, spec_option
+from imgsvc_cli.requests import merged_document, preset_option
+from imgsvc_cli.service_settings import config_option
+from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
+from imgsvc_core.sources import is_url, shown_url
 
 if TYPE_CHECKING:
     from imgsvc_batch import Event, Progress, Summary
 
 _LINE_SECONDS = 5.0
+_SHOWN_KINDS = 5
+_OPTIONS = ("template", "workers", "cluster", "limits", "force", "overwrite")
 _GO_ON = "Interrupted: run the same command with --resume to go on where it stopped."
 _MANIFEST = click.option(
     "--manifest", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -54,22 +61,33 @@ def batch() -> None:
     """
 
 
-@batch.command()
-@click.argument("source", type=FileOrUrl())
+@partial(request_flags, without={"watermark"})
+@batch.command(cls=SectionedCommand)
+@click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
 @click.argument("target", type=FileOrUrl())
+@spec_option
 @click.option(
-    "--spec", type=FileOrUrl(), metavar="FILE", help="Request as a JSON file, or - for standard input."
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A named request, which flags override; may be repeated.",
 )
-@click.option(
-    "--variant", "variants", multiple=True, metavar="NAME=FILE", help="A named request; may be repeated."
-)
+@preset_option
+@config_option
 @click.option(
     "--name", "template", metavar="TEMPLATE", help="Names of results, such as {stem}-{variant}.{format}."
 )
 @_MANIFEST
 @click.option("--workers", type=click.IntRange(1), help="Processes. [default: one for each core]")
 @click.option("--cluster", metavar="ADDRESS", help="Dask scheduler to work at, such as tcp://host:8786.")
-@click.option("--watermark", "watermarks", multiple=True, metavar="ID=FILE", help="Picture of a watermark.")
+@click.option(
+    "--watermark",
+    "watermarks",
+    multiple=True,
+    metavar="FILE|ID=FILE",
+    help="Picture to lay over results, or one that requests name by an id; may be repeated.",
+)
 @limits_option
 @click.option(
     "--resume",
@@ -83,51 +101,62 @@ def batch() -> None:
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an HTML page."
 )
+@click.option("--quiet", is_flag=True, help="Print failures only.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def run(
-    source: str,
+    sources: tuple[str, ...],
     target: str,
     spec: str | None,
     variants: tuple[str, ...],
+    presets: tuple[str, ...],
+    config: Path | None,
     manifest: Path | None,
     report: Path | None,
     watermarks: tuple[str, ...],
     dry_run: bool,
-    resume: bool,
-    retry: bool,
+    quiet: bool,
     as_json: bool,
-    **options: Any,
+    **given: Any,
 ) -> int:
-    """Process every picture of SOURCE into TARGET: folders, patterns or URLs."""
+    """Process every picture of SOURCE... into TARGET: folders, patterns, files or URLs.
+
+    Example: imgsvc batch photos small --resize 300x300 --format webp
+    """
     from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
     from imgsvc_batch.report import check_report
     from imgsvc_cli.signals import cancel_on_signals, exit_on_signals
     from imgsvc_core._runtime.libvips import guard
 
     guard()  # watermarks are decoded in this process
+    options = {name: given.pop(name) for name in _OPTIONS}
+    how = {name: given.pop(name) for name in ("resume", "retry")}
     _silence_libraries(cluster=options["cluster"] is not None)
+    pictures = _watermarks(watermarks, given)
+    specs = _specs(spec, variants, presets, config, given)
     batch = Batch(
-        source=source,
+        source=sources,
         target=target,
-        variants=_specs(spec, variants),
-        watermarks=_named("--watermark", watermarks),
+        variants=specs,
+        watermarks=pictures | _watermark_files(specs, pictures),
         manifest=manifest,
         **options,
     )
-    how = {"resume": resume, "retry": retry}
     if dry_run:
         _show_plan(preview(batch, **how), as_json)
         return 0
     if report is not None:
         check_report(report, batch.target, batch.manifest_path)
-    with cancel_on_signals() as interrupts, _display(as_json) as (on_event, on_progress):
+    with cancel_on_signals() as interrupts, _display(as_json, quiet) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
-    _conclude(summary, batch.manifest_path, as_json)
+    if as_json or (not quiet and (summary.total or summary.interrupted)):
+        _conclude(summary, batch.manifest_path, as_json)
     if summary.interrupted:
         return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
             write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
+    if not summary.total:
+        raise SourceUnreachable(_nothing_found(sources, summary))
     return exit_codes.SOME_FAILED if summary.has_failures else 0
 
 
@@ -191,13 +220,43 @@ def _silence_libraries(*, cluster: bool) -> None:
             dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
 
 
-def _specs(spec: str | None, variants: tuple[str, ...]) -> dict[str, Any]:
+def _specs(
+    spec: str | None,
+    variants: tuple[str, ...],
+    presets: tuple[str, ...],
+    config: Path | None,
+    flags: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the requests by the names of variants."""
     named = _named("--variant", variants)
-    if (spec is None) == (not named):
+    if spec is not None and named:
         raise click.UsageError("Give either --spec or --variant.")
-    if spec is not None:
-        return {"": read_json("--spec", spec)}
-    return {name: read_json("--variant", path) for name, path in named.items()}
+    if spec is None and not (named or presets or any(value is not None for value in flags.values())):
+        raise click.UsageError("Say what to do, such as --resize 300x300; or give --spec or --variant.")
+    bases: dict[str, dict[str, Any] | None] = {"": read_spec(spec)}
+    if named:
+        bases = {name: read_json("--variant", file) for name, file in named.items()}
+    return {name: merged_document(flags, base, presets, config) for name, base in bases.items()}
+
+
+def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str]:
+    """Return the pictures of values ``ID=FILE`` by id; a file alone becomes the flag of the request."""
+    files = [value for value in values if "=" not in value or is_url(value) or Path(value).is_file()]
+    if len(files) > 1:
+        raise click.UsageError(
+            f"Option '--watermark' must name one picture, got '{files[0]}' and '{files[1]}'."
+        )
+    flags["watermark"] = files[0] if files else None
+    if files and not (is_url(files[0]) or Path(files[0]).is_file()):
+        raise click.UsageError(f"Option '--watermark' must be FILE or ID=FILE, '{files[0]}' does not exist.")
+    return _named("--watermark", tuple(value for value in values if value not in files))
+
+
+def _watermark_files(specs: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
+    """Return the ids of watermarks that are paths or URLs, by themselves."""
+    ids = {spec["watermark"].get("id") for spec in specs.values() if isinstance(spec.get("watermark"), dict)}
+    files = (id for id in ids - set(named) if isinstance(id, str))
+    return {id: id for id in files if is_url(id) or Path(id).is_file()}
 
 
 def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:
@@ -232,11 +291,13 @@ def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _display(
-    as_json: bool,
+    as_json: bool, quiet: bool
 ) -> Iterator[tuple[Callable[[Event], None], Callable[[Progress], None]]]:
     """Show events and progress: as JSON, live on a terminal, or as lines of a log."""
     if as_json:
         yield lambda event: click.echo(json.dumps(attrs.asdict(event))), lambda _: None
+    elif quiet:
+        yield _tell_failure, lambda _: None
     elif printing.on_terminal():
         with _live() as show:
             yield _tell_failure, show
@@ -301,12 +362,30 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
             f"{printing.size(summary.bytes_in)} became {printing.size(summary.bytes_out)}.",
             err=True,
         )
+        if summary.passed_over:
+            click.echo(f"{_passed_over(summary)}.", err=True)
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
     elif not as_json and summary.has_failures:
         click.echo(
             f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
         )
+
+
+def _passed_over(summary: Summary) -> str:
+    """Return how many files were passed over, by their kinds, the most frequent first."""
+    kinds = sorted(summary.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
+    some = ", ".join(f"{number:,} {kind}" for kind, number in kinds[:_SHOWN_KINDS])
+    more = ", ..." if len(kinds) > _SHOWN_KINDS else ""
+    count = sum(summary.passed_over.values())
+    files = "1 other file was" if count == 1 else f"{count:,} other files were"
+    return f"{files} passed over: {some}{more}"
+
+
+def _nothing_found(sources: tuple[str, ...], summary: Summary) -> str:
+    shown = shown_url(sources[0]) + (", ..." if len(sources) > 1 else "")
+    why = f"; {_passed_over(summary)}" if summary.passed_over else ""
+    return f"Source '{shown}' holds no pictures{why}."
 
 
 def _time(seconds: float) -> str:

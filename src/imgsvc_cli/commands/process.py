@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="File, folder, URL, or - for standard output; its suffix names the format. "
     "By default a file beside the source whose name ends in -out.",
 )
-@click.option("--force", is_flag=True, help="Replace a file beside the source that exists already.")
+@click.option("--force", is_flag=True, help="Replace the source itself, or a file beside it.")
 @click.option(
     "--store",
     type=FileOrUrl(),
@@ -73,7 +73,7 @@ def process(
 
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
-    from imgsvc_cli.jobs import plan_jobs
+    from imgsvc_cli.jobs import plan_jobs, watermark_place
     from imgsvc_cli.library_output import library_output_hidden
     from imgsvc_cli.signals import exit_on_signals
     from imgsvc_core._runtime.libvips import guard
@@ -84,6 +84,8 @@ def process(
         raise click.UsageError("Give either --store or -o.")
     store_target = None if store is None else _store_target(store, endpoints)
     request = read_request(flags, spec, presets, config)
+    if request.watermark is not None:
+        watermark_place(request.watermark.id)
     jobs = plan_jobs(sources, target, request, force=force, store=store_target)
     guard()
     return _run_jobs(jobs, request, limits, as_json=as_json)
@@ -96,7 +98,9 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
     from imgsvc_core.sources import shown_url
 
     def report(error: ImgsvcError) -> None:
-        subject = shown_url(job.source) if as_json or len(jobs) > 1 else ""
+        name = shown_url(job.source) if as_json else job.shown
+        is_named = any(name in line for line in printing.error_lines(error))
+        subject = name if as_json or len(jobs) > 1 or not is_named else ""
         printing.echo_error(error, subject=subject, as_json=as_json)
 
     code = 0
@@ -110,6 +114,9 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
             continue
         line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
         click.echo(line, err=job.piped)
+        if not as_json:
+            for note in done.result.notes:
+                click.echo(f"{job.label}: {note}", err=True)
     return code
 
 

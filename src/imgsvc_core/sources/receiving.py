@@ -15,7 +15,7 @@ from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.limits import Limits, check_bytes
 from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
-from imgsvc_core.sources.filesystems import open_filesystem
+from imgsvc_core.sources.filesystems import open_filesystem, reading
 from imgsvc_core.sources.objects import is_object_store, object_info, read_object
 from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
 
@@ -115,7 +115,7 @@ def _fetch(url: str, limits: Limits) -> bytes:
         fs, path = open_filesystem(url)
         if is_object_store(fs):
             return _read_object(fs, path + url[len(url.rstrip("/")) :], limits)
-        with fs.open(path, "rb") as file:
+        with reading(fs), fs.open(path, "rb") as file:
             return _read(file, limits)
 
 
