@@ -1,4 +1,4 @@
-"""JSON as text: checks that need no parsing, and values as messages quote them."""
+"""JSON as text: checks beside parsing, and values as messages quote them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,16 @@ from typing import Any
 SOMETHING = "something else"
 """The words in messages for a value that may be or hold a secret."""
 
+STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once
+"""A string in JSON, with its quotes."""
+
 _MAX_LEVELS = 100
 _MAX_SHOWN = 60  # characters of a value in a message
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once
 _ONE_KIND_OF_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _REPR = reprlib.Repr()
 _REPR.maxother = _REPR.maxstring = _MAX_SHOWN + 1
-
-
-def check_values(text: str, most: int) -> None:
-    """Raise `ValueError` if valid JSON has more than ``most`` keys and values.
-
-    The text is not parsed, because parsing would block other threads. Empty arrays and objects count twice.
-    """
-    if _marks(text, 0, len(text)) <= most:
-        return
-    seen = end = 0
-    for string in _STRING.finditer(text):
-        between = _marks(text, end, string.start())
-        if end and not between:  # two strings side by side: valid JSON ends here
-            return
-        seen, end = seen + between, string.end()
-        if seen > most:
-            break
-    if seen + _marks(text, end, len(text)) > most:
-        raise ValueError(f"it has more than {most:,} keys and values")
-
-
-def _marks(text: str, start: int, end: int) -> int:
-    """Return the number of characters that begin or separate keys and values."""
-    return sum(text.count(mark, start, end) for mark in ",:[{")
 
 
 def check_depth(text: str) -> None:
@@ -52,7 +30,7 @@ def check_depth(text: str) -> None:
     """
     if text.count("[") + text.count("{") <= _MAX_LEVELS:
         return
-    brackets = _STRING.sub("", text).encode().translate(_ONE_KIND_OF_BRACKETS, _NO_BRACKETS)
+    brackets = STRING.sub("", text).encode().translate(_ONE_KIND_OF_BRACKETS, _NO_BRACKETS)
     for _ in range(_MAX_LEVELS):
         brackets = brackets.replace(b"[]", b"")
     if brackets:

@@ -7,8 +7,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import band_values, fit_for, to_rgb
-from imgsvc_core.pixels.channels import in_bytes, is_deep, white
-from imgsvc_core.pixels.premultiplied import premultiplied
+from imgsvc_core.pixels.channels import in_bytes, is_deep, premultiplied, white
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 

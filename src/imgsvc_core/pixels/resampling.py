@@ -10,8 +10,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
-from imgsvc_core.pixels.channels import white, with_fields_of
-from imgsvc_core.pixels.premultiplied import resampled_premultiplied
+from imgsvc_core.pixels.channels import resampled_premultiplied, white, with_fields_of
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
 

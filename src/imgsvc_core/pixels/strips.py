@@ -14,7 +14,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import frame_count
 from imgsvc_core.pixels import resampling
-from imgsvc_core.pixels.premultiplied import resampled_premultiplied
+from imgsvc_core.pixels.channels import resampled_premultiplied
 from imgsvc_core.plan.geometry import Box, Size
 
 _MOST_BYTES = 1 << 22  # bytes of frames that are reduced at once, which bounds the memory beside the strip

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels.channels import in_bytes, join_alpha, split_alpha
-from imgsvc_core.pixels.premultiplied import filtered_premultiplied
+from imgsvc_core.pixels.channels import filtered_premultiplied, in_bytes, join_alpha, split_alpha
 from imgsvc_core.spec import vips_filters as vips_specs
 
 _WHITE = 255

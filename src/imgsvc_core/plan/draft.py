@@ -10,7 +10,7 @@ from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.color.steps import ColorStep
-from imgsvc_core.plan.faces import Face, face_center, face_region
+from imgsvc_core.plan.faces import Face, box_of, face_center, face_region, tracked
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import placed
 from imgsvc_core.plan.seen import Seen
@@ -25,7 +25,6 @@ from imgsvc_core.plan.steps import (
     Turn,
     recoloring,
 )
-from imgsvc_core.plan.tracking import box_of, tracked
 from imgsvc_core.spec import Canvas, Crop, Flip, Resize, Rotate, Scale, Spec, Trim
 from imgsvc_core.spec.geometry import EDGES
 from imgsvc_core.spec.thumbor_filters import Rescale

@@ -1,11 +1,15 @@
-"""Boxes of faces, and the parts of a picture around them."""
+"""Boxes of faces, the parts of a picture around them, and their places after a step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
+
+from imgsvc_core.plan import geometry
+from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.steps import Step
 
 
 @attrs.frozen
@@ -54,6 +58,26 @@ def face_center(faces: Sequence[Face], which: str) -> tuple[float, float]:
     right = max(face.left + face.width for face in chosen)
     bottom = max(face.top + face.height for face in chosen)
     return (left + right) / 2, (top + bottom) / 2
+
+
+def tracked(faces: Iterable[Face], step: Step, before: Size, after: Size) -> tuple[Face, ...]:
+    """Return the faces that are left after a step, cut at the edges of the frame.
+
+    A face stays as long as its center is in the frame.
+    """
+    moved = ((face, step.box_after(box_of(face), before)) for face in faces)
+    inside = ((face, geometry.clipped(after, *box)) for face, box in moved if _center_is_in(after, box))
+    return tuple(attrs.evolve(face, **box._asdict()) for face, box in inside if box)
+
+
+def box_of(face: Face) -> Box:
+    """Return the box of a face."""
+    return Box(face.left, face.top, face.width, face.height)
+
+
+def _center_is_in(frame: Size, box: Box) -> bool:
+    across, down = box.left + box.width / 2, box.top + box.height / 2
+    return 0 <= across <= frame.width and 0 <= down <= frame.height
 
 
 def _chosen(faces: Sequence[Face], which: str) -> Sequence[Face]:

@@ -11,10 +11,9 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import decoding, encoding
-from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.faces import Face, tracked
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
-from imgsvc_core.plan.tracking import tracked
 
 K = TypeVar("K")
 

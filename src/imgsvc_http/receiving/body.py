@@ -10,9 +10,10 @@ from typing import Any
 
 from aiohttp import HttpVersion11, web
 
-from imgsvc_core._runtime.jsontext import check_depth, check_values, without_repeats
+from imgsvc_core._runtime.jsontext import check_depth, without_repeats
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.errors import refusal
+from imgsvc_http.receiving.json_size import check_values
 
 _INLINE_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_VALUES = 10_000  # keys and values

@@ -7,8 +7,7 @@ import math
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels.channels import is_deep
-from imgsvc_core.pixels.premultiplied import filtered_premultiplied
+from imgsvc_core.pixels.channels import filtered_premultiplied, is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec.internal import AreaBlur, GaussianBlur

@@ -7,7 +7,7 @@ import math
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels.premultiplied import filtered_premultiplied
+from imgsvc_core.pixels.channels import filtered_premultiplied
 from imgsvc_core.pixels.spatial.kernels import convolve, line_weights
 
 _LENGTH = 0.1

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels.channels import shorter_side
-from imgsvc_core.pixels.premultiplied import filtered_premultiplied
+from imgsvc_core.pixels.channels import filtered_premultiplied, shorter_side
 from imgsvc_core.spec import Pixellate
 from imgsvc_core.spec.internal import Mosaic
 

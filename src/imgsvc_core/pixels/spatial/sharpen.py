@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.pixels.channels import join_alpha, shorter_side, split_alpha, white
-from imgsvc_core.pixels.premultiplied import premultiplied, unpremultiplied
+from imgsvc_core.pixels.channels import (
+    join_alpha,
+    premultiplied,
+    shorter_side,
+    split_alpha,
+    unpremultiplied,
+    white,
+)
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
 from imgsvc_core.plan.pipeline import Sharpen, Unsharp
 from imgsvc_core.spec.internal import LightnessSharpen

@@ -7,8 +7,7 @@ import math
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core.pixels.channels import is_deep
-from imgsvc_core.pixels.premultiplied import filtered_premultiplied
+from imgsvc_core.pixels.channels import filtered_premultiplied, is_deep
 
 _DEPTH = 0.2
 """The part of the distance to the center that a pixel travels at value 100; chosen by looking at
