@@ -1,8 +1,8 @@
 """The one place where errors of codecs become errors of the library.
 
-Only errors of others are translated: those of libvips, and what Python packages raise inside of `decoder` and
-`encoder`. A mistake of our own stays what it is, and is told as an internal error. A wrong call of libvips,
-such as one with an unknown argument, is such a mistake.
+Only errors of codecs are translated: those of libvips, and those that Python packages raise inside of
+`decoder` and `encoder`. A mistake in our own code keeps its exception, and front ends report an internal
+error. A wrong call of libvips, for example with an unknown argument, is such a mistake.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.table import by_name
 
-# What codecs say if they cannot allocate. libwebp and OpenJPEG do not say why they fail to encode, but
-# everything else is checked before. libheif also says it of images that are larger than their header states.
+# What codecs say if they cannot allocate memory. libwebp and OpenJPEG give no reason if encoding fails, but
+# everything other than memory is checked before. libheif also complains of its "security limit", which means
+# that an image is larger than its header states.
 _NO_MEMORY = re.compile(
     r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
     r"webpsave.*: unable to encode|broken data stream when writing",
@@ -166,8 +167,8 @@ def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
 def failure_of_machine(error: BaseException) -> MachineFailed | None:
     """Return the error of a machine that refused something, or None if a codec complains of an image.
 
-    libvips tells what the system said to it, which it asks for temporary files. Errors of packages have a
-    number only if they come from the system.
+    libvips quotes what the system answers, for example to a request for a temporary file. Errors of Python
+    packages have an error number only if they come from the system.
     """
     if _NO_THREAD.search(_text(error)):
         return machine_failure(errno.EAGAIN)
@@ -183,7 +184,7 @@ def damaged(format: str, error: BaseException) -> CorruptImage:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Return True if a codec failed because it could not allocate, as for the stack of a thread."""
+    """Return True if a codec failed because it could not allocate memory, such as the stack of a thread."""
     text = _text(error)
     if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
         return True
@@ -192,7 +193,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    """Return what an error tells. The message of one of pyvips only says which call failed."""
+    """Return the reason in an error. The message of `pyvips.Error` only names the failed call."""
     return (error.detail or "") if isinstance(error, pyvips.Error) else str(error)
 
 
@@ -239,8 +240,8 @@ def _title(format: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the most telling line of an error, without the name of the failed call and the closing stop."""
+    """Return the most telling line of an error, without the name of the failed call and the full stop."""
     text = _text(error) or ("its codec gives no reason" if isinstance(error, pyvips.Error) else "")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines.sort(key=lambda line: line.startswith("source: "))  # a place in the file tells less than a codec
+    lines.sort(key=lambda line: line.startswith("source: "))  # these tell only a place in the file
     return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,7 +1,8 @@
 """EXIF blocks that would keep a decoder busy are hidden from it, and the picture is decoded all the same.
 
-libvips parses EXIF with libexif whenever it opens an image, in a time that grows as the square of what is
-visited. Orientation and what a result keeps are read by parsers of our own, which are bounded.
+Whenever libvips opens an image, libexif parses its EXIF. Its time grows with the square of the entries that
+it visits. The orientation, and the metadata that a result keeps, are read by our own parsers, which are
+bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import is_endless
 from imgsvc_core.formats.reader import HeaderReader
 
-_SKIPPED = b"skIp"  # decoders skip blocks of unknown names, of PNG those in such letters
+_SKIPPED = b"skIp"  # decoders skip blocks of unknown names; in PNG the case of the letters says so
 
 
 class ExifBlock(NamedTuple):

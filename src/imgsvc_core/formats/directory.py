@@ -142,7 +142,7 @@ def read_first_directory(reader: HeaderReader) -> Directory:
 
 
 def is_endless(reader: HeaderReader) -> bool:
-    """Return True if a reader of an EXIF block would visit thousands of entries, or cannot tell.
+    """Return True if a reader of an EXIF block visits thousands of entries, or if damage hides how many.
 
     Pointers may lead to directories that were read before, so a few bytes can be visited for ever.
     """

@@ -76,7 +76,7 @@ class Exif:
         return Exif({tag: value for tag, value in self.main.items() if tag in (ARTIST, COPYRIGHT)})
 
     def within(self, most: int) -> Exif:
-        """Return what fits into so many bytes: the largest values are left out, those of rights last."""
+        """Return what fits into so many bytes. Large values are left out first, those of rights last."""
         excess = len(serialize(self)) - most
         directories = [dict(self.main), dict(self.photo), dict(self.gps)]
         by_size = sorted(
@@ -120,7 +120,8 @@ def _follow(main: Directory, pointer: int) -> Values:
 def _values(directory: Directory, wanted: Container[int] | None = None) -> Values:
     """Read values, all if none are named, except pointers to other directories. Damaged ones are left out.
 
-    Values may share their bytes in the block, so the largest come last and have the bytes that are left.
+    Values may share their bytes, so all together may have no more bytes than the block. Small ones are read
+    first.
     """
     values = {}
     left = directory.file_size

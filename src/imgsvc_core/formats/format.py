@@ -67,8 +67,8 @@ class Memory:
 class Coder:
     """A decoder or an encoder: its memory, and the packages that may do the work.
 
-    The preferred package is the first. One of ``libvips:operation`` is present if libvips has the operation,
-    or the HEIF compression.
+    The preferred package is the first. ``libvips:name`` is present if libvips has an operation, or a
+    compression for HEIF, of that name.
     """
 
     memory: Memory

@@ -51,8 +51,8 @@ _IPTC_RESOURCE = 0x0404
 def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     """Return the image with only the metadata that the policy allows; pixels must be upright already.
 
-    A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped. So is
-    one that is larger than formats hold: the pixels are sRGB by then, so they look the same without.
+    A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped. So is a profile
+    that is larger than formats can hold. The pixels are sRGB by then, so they look the same without it.
     """
     dropped = [name for name in _DROPPED if has(image, name)]
     if policy != "strip":
@@ -72,7 +72,7 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
 
 
 def keep_profile(image: pyvips.Image) -> str:
-    """Return the value of libvips' ``keep``: the profile alone, as it fills EXIF with defaults."""
+    """Return the value of libvips' ``keep``: the profile alone. libvips would fill up EXIF with defaults."""
     return "icc" if has(image, PROFILE) else "none"
 
 

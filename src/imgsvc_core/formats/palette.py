@@ -25,8 +25,8 @@ _INDEXED = 3  # the color type of such a PNG
 _PIXELS = (b"IHDR", b"IDAT", b"IEND")
 _SAMPLED_PIXELS = 1024  # enough to see that photographs have too many colors
 _AT_ONCE = 1 << 17  # pixels whose colors are counted
-_DITHERED_ALPHA = 100  # of fewer colors, those of libvips, which dithers translucent pixels, are no gain
-_DITHERED_GRAYS = 64  # of more, Pillow takes some for others
+_DITHERED_ALPHA = 100  # the least colors for which those of libvips, which dithers alpha, look better
+_DITHERED_GRAYS = 64  # up to so many grays, Pillow tells all of them apart
 
 
 @attrs.frozen
@@ -66,7 +66,7 @@ class Indexed:
         return {"colorspace": "palette", "depth": 8}
 
     def head(self, header: bytes, others: Iterable[bytes] = ()) -> list[bytes]:
-        """Return the chunks before the pixels: ``header`` is that of the numbers, others belong between."""
+        """Return the chunks before the pixels: the header, made of that of the numbers, others, colors."""
         if self.are_levels:
             return [make_chunk(b"IHDR", header), *others]
         has_alpha, opacity = self.bands in (2, 4), self.colors[:, 3]
@@ -80,7 +80,7 @@ class Indexed:
 
 
 def index_exactly(pixels: Any, most: int) -> Indexed | None:
-    """Number the colors of an array of (height, width, bands); `None` if they are more, or have 16 bits."""
+    """Number the colors of an array of (height, width, bands). Return None for more, and for 16 bits."""
     import numpy as np
 
     if pixels.dtype != np.uint8:
@@ -146,7 +146,7 @@ def _runs(packed: Any) -> tuple[Any, Any]:
 def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     """Number the colors of a picture of 8 bits that is reduced to ``most`` colors.
 
-    Opaque pictures are dithered, but for many grays, which show no steps.
+    Opaque pictures are dithered, except in many grays, which show no steps.
     """
     import numpy as np
     from PIL import Image

@@ -1,8 +1,9 @@
 """Color quantization: which few colors show a picture best.
 
-The first colors are those that lie farthest from the ones before, weighted by the root of the number of their
-pixels, and Lloyd's algorithm then moves each into the middle of the colors that are nearest to it. So a small
-thing of a color of its own keeps it, where median cut and its relatives give all colors to large areas.
+Colors are chosen one by one. Each is the one that lies farthest from those chosen before, weighted by the
+root of the number of its pixels. Lloyd's algorithm then moves each into the middle of the colors that are
+nearest to it. So a small thing of a rare color keeps its color. Median cut would give all colors to large
+areas.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 _COARSE_BITS = 5  # of each band
 _FINE_BITS = (3, 2, 1, 0)
-_MOST_COLORS = 4096  # that a choice takes a few hundredths of a second of
+_MOST_COLORS = 4096  # a choice among so many takes a few hundredths of a second
 _PIXELS_AT_ONCE = 1 << 19
 _SEED_WEIGHT, _MEAN_WEIGHT = 0.5, 0.75  # exponents of the number of pixels
 _ROUNDS = 3
@@ -107,7 +108,7 @@ def nearest(colors: Any, palette: Any) -> Any:
 def _squares(colors: Any, palette: Any) -> Any:
     """Return the squares of the distances from each color of a palette to each color.
 
-    Band by band, because the threads of a product of matrices cost more than it does.
+    They are computed band by band: starting threads for a product of matrices takes longer than the product.
     """
     squares = np.zeros((len(palette), len(colors)), np.float32)
     for band, middle in zip(colors.T, palette.T, strict=True):
@@ -116,7 +117,7 @@ def _squares(colors: Any, palette: Any) -> Any:
 
 
 def _parts(pixels: Any) -> Iterator[Any]:
-    """Yield so many pixels at a time that the memory for counting them does not matter."""
+    """Yield the pixels in parts, so that counting them takes little memory."""
     for start in range(0, len(pixels), _PIXELS_AT_ONCE):
         yield pixels[start : start + _PIXELS_AT_ONCE]
 

@@ -39,7 +39,7 @@ _PQ, _HLG = 16, 18
 _USUAL_PEAK = 1000.0  # cd/m2; the nominal peak of HLG, and what most PQ content is mastered for
 _SAME_GAMMA = 0.05  # a relative difference in gamma below which libpng sees none
 _SAME_CHROMATICITY = 0.002
-_LEAST_AREA = 0.001  # of the triangle of the primaries, lest the color matrix is singular
+_LEAST_AREA = 0.001  # of the triangle of the primaries; less makes the color matrix singular
 
 
 @attrs.frozen
@@ -63,7 +63,7 @@ class RgbSpace:
 
 
 def from_code_points(primaries: int, transfer: int, peak: float = 0) -> RgbSpace | None:
-    """Return the space of two code points, None for sRGB. Unspecified and unknown points mean those of sRGB.
+    """Return the space of two code points, None for sRGB. Unspecified and unknown points mean sRGB.
 
     The curves of BT.709, BT.601, SMPTE 240M, xvYCC, BT.1361 and BT.2020 describe cameras, not displays; such
     pictures are shown with the curve of sRGB, as browsers show them. ``peak`` is the stated brightest

@@ -10,7 +10,7 @@ MetadataPolicy = Literal["strip", "copyright", "keep"]
 Subsampling = Literal["420", "444"]
 
 MOST_EXAMINED = 16_000_000
-"""Pixels of pictures that may lie in memory only to be examined. Larger ones are taken for photographs."""
+"""Most pixels of a picture that is held in memory only to be examined. Larger ones count as photographs."""
 
 
 @attrs.frozen(kw_only=True)
@@ -19,8 +19,8 @@ class LoadSettings:
 
     ``scale`` is what `plan` chose among what the format allows: ``1/2``, ``1/4``, ``1/8`` of JPEG, the ratio
     of one of ``ImageInfo.levels``, or any factor if the decoder scales continuously (for SVG also above
-    1). Without ``metadata``, what stands apart from the pixels need not be looked for. With ``array``,
-    a `Raster` serves better than an image of libvips.
+    1). Without ``metadata``, readers need not search the file for it. With ``array``, a `Raster` is
+    preferred to an image of libvips.
     """
 
     scale: float = 1.0
@@ -40,9 +40,9 @@ class SaveSettings:
     ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
     qualities, the last of which may be too large.
 
-    ``depth`` is the most bits per channel, if the format keeps more. A GIF of more colors than it has gets
-    the ``palettes`` of a library, if one is named. ``photograph`` is a fact about the source that saves
-    looking at the picture.
+    ``depth`` is the most bits per channel, if the format keeps more. ``palettes`` names the library that
+    chooses the colors of a GIF if the picture has too many. With ``photograph`` the source is known to be
+    one, so that the pixels need not be examined.
     """
 
     format: str

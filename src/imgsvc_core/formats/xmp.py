@@ -88,7 +88,7 @@ def rights(packet: bytes) -> bytes | None:
 
 
 def within(packet: bytes, most: int) -> bytes | None:
-    """Return a packet of so many bytes at most: the largest statements are left out, those of rights last."""
+    """Return a packet of so many bytes at most. Large statements are left out first, those of rights last."""
 
     def reduce(document: Document) -> None:
         excess = len(_text(document)) - most

@@ -24,8 +24,8 @@ _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 class GifFrame:
     """A frame: its place on the screen, how it is shown, and where its parts are in the file.
 
-    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``, and
-    the frame ends at ``end``, which is beyond the end of a file that breaks off in the frame.
+    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``. The
+    frame ends at ``end``. If the file breaks off in the frame, that is beyond the end of the file.
     """
 
     left: int
@@ -117,7 +117,7 @@ def read_header(reader: HeaderReader) -> GifHeader:
                     (repeats,) = reader.unpack("<H", offset + 16)
                     plays = repeats + 1 if repeats else 0
             offset = _after_blocks(reader, offset + 2)
-        elif block == _END_OF_BLOCKS:  # once more than needed
+        elif block == _END_OF_BLOCKS:  # some writers repeat it
             offset += 1
         elif frames:
             break
@@ -163,7 +163,7 @@ def _screen(width: int, height: int, first: GifFrame) -> tuple[int, int]:
 def _has_alpha(frames: Sequence[GifFrame], width: int, height: int) -> bool:
     """Return True if a frame has a transparent color, or if the empty screen ever shows.
 
-    It shows beside the first frame, and where a frame was that leaves nothing.
+    It shows beside the first frame, and in the place of a frame that is cleared after its time.
     """
     empty: tuple[int, int, int, int] | None = (0, 0, width, height)
     for frame in frames:

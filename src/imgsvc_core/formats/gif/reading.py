@@ -1,4 +1,4 @@
-"""GIF: Pillow decodes the frames, which are laid upon each other as browsers do."""
+"""GIF: Pillow decodes the frames, and this module lays them on each other as browsers do."""
 
 from __future__ import annotations
 

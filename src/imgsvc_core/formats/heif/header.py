@@ -73,7 +73,10 @@ def _brand(reader: HeaderReader) -> str | None:
 
 @attrs.frozen
 class HeifHeader:
-    """The items of a file, and True if its picture is gray with black at 16 and white at 235, of 8 bits."""
+    """The items of a file.
+
+    ``limited_gray`` is True if its picture is gray, with black stored as 16 and white as 235 (of 8 bits).
+    """
 
     items: Items
     limited_gray: bool
@@ -87,8 +90,8 @@ class HeifHeader:
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
-    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted. What the coded
-    picture itself states of its colors is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
+    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted. The coded data
+    may state colors as well, which is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
     properties = items.properties.get(items.primary, ())
@@ -136,9 +139,9 @@ def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tupl
 def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
     """Return the pixels that a decoder computes for the primary picture, before it is cropped.
 
-    Of a picture that is made of others, such as a grid of tiles, they are those of its canvas or those of its
-    parts together, whichever are more. A part that is used twice is decoded twice. The transparency of a
-    picture or of a part counts in its place if it is larger.
+    A picture may be made of others, such as a grid of tiles. Then the pixels of its canvas count, or those of
+    all its parts if these are more. A part that is used twice is decoded twice. If the transparency of a
+    picture or of a part has more pixels, these count instead.
     """
     known: dict[int, int] = {}
 
@@ -161,7 +164,7 @@ def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
 
 
 def _with_parts(items: Items) -> Iterator[FileBox]:
-    """Yield the properties of the primary item, then those of the first one that it is made of, and so on."""
+    """Yield the properties of the primary item, then those of its first part, and so on down to the last."""
     item = items.primary
     for _ in range(_DEEPEST):
         yield from items.properties.get(item, ())

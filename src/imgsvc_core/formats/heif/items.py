@@ -22,9 +22,9 @@ _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 class Items:
     """The items of a file by number: the primary one, and of each its kind, properties and references.
 
-    ``parts`` are the pictures that a derived one is made of, ``auxiliaries`` those that belong to it, and
-    ``places`` are where the data of derived pictures begins. ``premultiplied`` are the pictures whose colors
-    are multiplied by their alpha. ``boxes`` hold all of this.
+    ``parts`` are the pictures that a derived one is made of, and ``auxiliaries`` those that belong to it,
+    such as its transparency. ``places`` are where the data of derived pictures begins. ``premultiplied`` are
+    the pictures whose colors are multiplied by their alpha. ``boxes`` hold all of this.
     """
 
     primary: int
@@ -39,9 +39,10 @@ class Items:
 
 @attrs.frozen
 class Location:
-    """Where the first piece of the data of an item begins, and the fields that say so.
+    """Where the first piece of the data of an item begins, and where the file says so.
 
-    Of the start, from a base on, and then of the length. Their sizes are in bytes.
+    At ``field`` is a number of ``size`` bytes: the start, counted from ``base``. The length of the piece
+    follows it, a number of ``length_size`` bytes.
     """
 
     item: int
@@ -97,7 +98,7 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
 
 
 def locate(reader: HeaderReader, kind: bytes) -> Location:
-    """Return where the first item of a kind is, which the file must have, in one piece."""
+    """Return where the first item of a kind is. The file must have one, in one piece."""
     return _locate(reader, _read_meta(reader), kind)
 
 

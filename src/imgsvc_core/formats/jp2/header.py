@@ -28,7 +28,7 @@ _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ":
 
 @attrs.frozen
 class _Codestream:
-    """What the codestream tells: the picture lies between two corners of its reference grid."""
+    """What the codestream tells. The picture lies between two corners of its reference grid."""
 
     left: int
     top: int
@@ -43,7 +43,7 @@ class _Codestream:
 
 @attrs.frozen
 class Jp2Header:
-    """What the boxes before the codestream tell, and where that begins."""
+    """What the boxes before the codestream tell, and where the codestream begins."""
 
     colorspace: str | None = None
     profile: FileBox | None = None
@@ -187,7 +187,7 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> Jp2Header:
 
 
 def _read_channels(reader: HeaderReader, box: FileBox) -> tuple[tuple[int, int, int], ...]:
-    """Return number and kind of channels, and which color they are, from 1, or 0 for the whole picture."""
+    """Return number, kind and color of each channel. Colors count from 1, and 0 is the whole picture."""
     (count,) = reader.unpack(">H", box.start)
     places = range(box.start + 2, box.start + 2 + 6 * min(count, _MOST_CHANNELS), 6)
     return tuple(reader.unpack(">HHH", at) for at in places)

@@ -84,7 +84,7 @@ class FrameHeader(NamedTuple):
 class JpegHeader:
     """The segments up to the header of the first scan, and what they tell.
 
-    ``density`` is what JFIF tells, if that is all that the file says beside its pixels.
+    ``density`` is the resolution by JFIF, and None if the file may hold other metadata.
     ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
     ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
     ``adjacent`` is True if nothing lies between segments.
@@ -169,7 +169,7 @@ def read_header(reader: HeaderReader) -> JpegHeader:
 
 
 def _plain_density(reader: HeaderReader, segments: Sequence[Segment]) -> Density | None:
-    """Return what JFIF tells if that is all that a file says beside its pixels; None if it may say more."""
+    """Return the resolution by JFIF, or None if the file may hold other metadata."""
     own: Segment | None = None
     for segment in segments:
         if segment.marker in _METADATA or (segment.marker == _APP0 and own is not None):

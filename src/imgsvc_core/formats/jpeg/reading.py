@@ -78,7 +78,7 @@ def _raster(pixels: Any, density: Density) -> Raster:
 
 
 def _cropped(image: pyvips.Image, size: tuple[int, int]) -> pyvips.Image:
-    """Leave out the last column and row if they are partly beyond the image, as libvips does."""
+    """Leave out the last column and row if a part of them is beyond the image, as libvips does."""
     return image if size_of(image) == size else image.crop(0, 0, *size)
 
 

@@ -1,7 +1,7 @@
-"""JPEG whose header decoders warn of, though all of its pixels are there.
+"""JPEGs of which decoders warn because of their header, though all of their pixels are there.
 
-Decoders tell only the first of their warnings, which says nothing of the pixels if it is one of the header.
-So they get a copy whose header says the same in the usual way, and what they still warn of concerns pixels.
+Decoders tell only their first warning. If that is about the header, a warning of pixels may stay hidden. So
+they get a copy whose header says the same in the usual way. What they still warn of concerns pixels.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _usual_segments(
 
 
 def _is_segment(stray: bytes) -> bool:
-    """Return True if bytes are as long as a segment in their place would say."""
+    """Return True if bytes between segments are a segment: their own length fits."""
     return len(stray) > _LENGTH and int.from_bytes(stray[2:_LENGTH], "big") == len(stray) - 2
 
 

@@ -135,10 +135,10 @@ class PngHeader:
 
 
 def read_header(reader: HeaderReader) -> PngHeader:
-    """Read the chunks before the data, and where the frames are if exactly one chunk announces some.
+    """Read the chunks before the data, and where the frames of an animation are.
 
-    Of two that do, decoders heed neither. Nor do they heed one with impossible numbers: browsers show the
-    default image.
+    A file is animated if exactly one chunk announces frames, in possible numbers. Otherwise browsers ignore
+    such chunks and show the default image.
     """
     before = chunks_before_data(reader)
     head = _read_head(reader, next(before))
@@ -171,7 +171,7 @@ def read_header(reader: HeaderReader) -> PngHeader:
 def _memory(chunk: Chunk) -> int:
     """Return the most bytes that a decoder holds for what a chunk says beside the pixels.
 
-    It copies texts, and expands compressed ones; libpng leaves out what has more than 8 MB then.
+    It copies texts and expands compressed ones. libpng leaves out texts that expand to more than 8 MB.
     """
     if chunk.kind not in _TEXTS:
         return 0

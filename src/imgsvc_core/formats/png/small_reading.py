@@ -21,7 +21,7 @@ _USUAL_RESOLUTION = 2.834  # pixels per millimeter: 72 per inch, as libvips has 
 def read(picture: Png) -> Raster | None:
     """Decode a PNG of 8 bits without a palette and a profile, not interlaced.
 
-    Return None if it is large, and if anything is unusual or damaged: libvips decodes or refuses these files.
+    Return None for a large, unusual or damaged file, so that libvips decodes or refuses it.
     """
     head = picture.header.head
     if head.depth != 8 or head.color not in _MODES or head.interlaced or picture.info.profile:
@@ -53,7 +53,7 @@ def _decides_on_pixels(kind: bytes) -> bool:
 
 
 def _inflated(data: bytes, head: Head) -> bytes | None:
-    """Return the filtered lines, or None if any is missing or unsound, which Pillow does not look at."""
+    """Return the filtered lines, or None if they are incomplete or damaged: Pillow does not notice."""
     expected = head.height * (1 + head.width * head.bits // 8)
     inflating = zlib.decompressobj()
     try:
@@ -64,7 +64,7 @@ def _inflated(data: bytes, head: Head) -> bytes | None:
 
 
 def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[float, float] | None:
-    """Return the resolution of the pHYs chunk, or None if only a decoder of all of the file may know it."""
+    """Return the resolution of the pHYs chunk, or None for an odd chunk, and if EXIF may state one."""
     if b"pHYs" not in kinds:
         return None if b"eXIf" in kinds else (_USUAL_RESOLUTION, _USUAL_RESOLUTION)
     content = before_data.get(b"pHYs", b"")
@@ -75,7 +75,7 @@ def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[fl
 
 
 def _decoded(lines: bytes, mode: str, size: tuple[int, int]) -> Any | None:
-    """Return the pixels of filtered lines, which Pillow takes as a stream of zlib that it need not expand."""
+    """Return the pixels of filtered lines. Pillow expects a zlib stream, so they become one of level 0."""
     import numpy as np
     from PIL import Image
 

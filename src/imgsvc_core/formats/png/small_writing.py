@@ -1,8 +1,8 @@
 """Small PNGs, encoded in the thread of the caller.
 
 libvips passes each picture through three threads, which takes four times as long as encoding 4096 pixels.
-Its threads still compute the pixels. In any other thread, it would compute pixels that several operations
-share once for each of them.
+Its threads still compute the pixels: in the thread of the caller, libvips would compute pixels that several
+operations share once for each operation.
 """
 
 from __future__ import annotations

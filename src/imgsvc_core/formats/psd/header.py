@@ -105,7 +105,7 @@ def read_resource(reader: HeaderReader, document: Document, number: int) -> byte
 def read_resources(reader: HeaderReader, offset: int, end: int) -> Mapping[int, Extent]:
     """Find the image resources between two offsets, by number; of a repeated number the first counts.
 
-    What follows a resource that is longer than all of them cannot be found.
+    If a resource claims to be longer than all of them together, those after it are lost.
     """
     found: dict[int, Extent] = {}
     while offset + 12 <= end:

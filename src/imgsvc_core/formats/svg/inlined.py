@@ -22,8 +22,7 @@ _PIXEL = 4  # bytes of a pixel of a decoded picture
 def inlined_bytes(links: Iterable[str], most: float) -> int:
     """Return how many bytes pictures in ``data:`` URIs need when decoded, by their headers.
 
-    To be called before librsvg opens the drawing: it decodes the pictures to find the size of a drawing that
-    states none.
+    Call this before librsvg opens the drawing: it decodes the pictures if it has to find the size.
 
     Raises:
         ImageTooLarge: there are more than ``most`` pixels.

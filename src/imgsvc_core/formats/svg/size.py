@@ -1,7 +1,8 @@
 """The size of an SVG as browsers compute it, and the same drawing at another size.
 
-librsvg takes what is drawn for the size if none is stated, and leaves soft edges where a size is rounded to
-whole pixels. So the root element is told the size in pixels, and which part of the drawing fills it.
+If a drawing states no size, librsvg takes the extent of what is drawn. If a size is rounded to whole pixels,
+it leaves soft edges. So the root element gets the size in whole pixels, and the part of the drawing that
+fills it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def natural_size(markup: bytes) -> tuple[float, float]:
 def at_size(markup: bytes, width: int, height: int) -> bytes:
     """Return a drawing in UTF-8 at a size in whole pixels.
 
-    A drawing that fills its box fills these pixels. If its view box has another ratio than the box, the same
-    side as before decides how large it is.
+    A drawing that fills its box fills these pixels. If its view box has another ratio than the box, one side
+    decides how large it is drawn, which stays the same side.
     """
     root, start = _root(markup)
     tag = _TAG.match(markup, start) if root else None
@@ -78,7 +79,7 @@ class _RootFoundError(Exception):
 def _root(markup: bytes) -> tuple[dict[str, str], int]:
     """Return the attributes of the root element, and where it starts, reading no further.
 
-    There are none if the XML before it is damaged, or if it states not even its namespace.
+    Return no attributes if the XML before it is damaged, or if it does not even state its namespace.
     """
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -111,7 +112,7 @@ def _size(root: Mapping[str, str]) -> tuple[float, float]:
 
 
 def _font_size(root: Mapping[str, str]) -> float:
-    """Return the font size in pixels that the root element states, or the usual one."""
+    """Return the font size of the root element in pixels, or that of browsers if it states none."""
     *_, stated = [root.get("font-size", ""), *_FONT_SIZES.findall(root.get("style", ""))]
     match = _LENGTH.fullmatch(stated)
     if match is None or not match[1]:
@@ -134,9 +135,9 @@ def _scales(size: tuple[float, float], box: tuple[float, float]) -> tuple[float,
 
 
 def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -> str:
-    """Return how a view box fits after its scales changed by less than a pixel, as it did before.
+    """Return the ``preserveAspectRatio`` that keeps the fit of a view box after sides were rounded to pixels.
 
-    What browsers do not understand has no effect, such as the ``defer`` of SVG 1.1.
+    As in browsers, values that are not understood, such as ``defer`` of SVG 1.1, count as the default.
     """
     match = _FIT.fullmatch(stated)
     alignment, way = match.groups() if match else ("xMidYMid", None)

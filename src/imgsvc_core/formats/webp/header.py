@@ -148,8 +148,8 @@ def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
 def with_sound_flags(source: ByteSource, *, alpha: bool) -> ByteSource:
     """Return the file with its flag of alpha set if it has alpha, and without reserved flags.
 
-    libvips gives no alpha to stills without the flag, and libwebp refuses reserved ones, which readers must
-    ignore.
+    libvips gives no alpha to stills without the flag. libwebp refuses reserved flags, though readers must
+    ignore them.
     """
     if source.read(FIRST_CHUNK, 4) != b"VP8X":
         return source
