@@ -16,7 +16,7 @@ import pytest
 import imgsvc_core as imgsvc
 from imgsvc_urls import parse
 from tests.http.playground.conftest import Open
-from tests.http.playground.page import PICTURES, expect_summary
+from tests.http.playground.page import PICTURES, expect_summary, number
 from tests.support import encoded
 
 
@@ -45,6 +45,32 @@ def test_the_request_is_copied_in_every_language(open_page: Open, tmp_path: Path
         sizes.add((imgsvc.inspect(result).width, imgsvc.inspect(result).height, len(result.read_bytes())))
         result.unlink()
     assert len(sizes) == 1
+
+
+def test_an_error_is_never_copied(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.page
+    page.get_by_role("tab", name="Code").click()
+    page.get_by_role("button", name="Copy URL").wait_for()
+    page.route(
+        "**/playground/urls", lambda route: route.fulfill(status=422, json={"message": "It is wrong."})
+    )
+    number(page, "resize-width").fill("90")
+    page.keyboard.press("Tab")
+    assert page.get_by_role("button", name="Copy URL").count() == 0  # that of the request before
+    for language in ("URL", "HTML"):
+        section = page.locator(f"[data-language={language}]")
+        section.get_by_text("It is wrong.").wait_for()
+        assert section.get_by_role("button").count() == 0
+
+
+def test_html_that_cannot_be_is_told_and_not_copied(open_page: Open) -> None:
+    page = open_page('request={"border":{"size":200}}').page
+    page.get_by_role("tab", name="Code").click()
+    html = page.locator("[data-language=HTML]")
+    html.get_by_text("leave no room in a width of 320").wait_for()
+    assert html.get_by_role("button").count() == 0
+    page.get_by_role("button", name="Copy URL").wait_for()
 
 
 @pytest.mark.parametrize("stem", ["a, b;c", "-photo", 'the "best"'])

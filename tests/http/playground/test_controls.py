@@ -10,7 +10,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import asked, expect_summary, number, slider
+from tests.http.playground.page import asked, expect_summary, number, open_all_groups, slider
 
 
 def test_a_slider_changes_the_result(open_page: Open) -> None:
@@ -120,6 +120,79 @@ def test_what_is_no_number_is_an_error_until_there_is_one(open_page: Open) -> No
     page.get_by_role("button", name="Reset Exposure").click()
     assert control.locator(".error").count() == 0
     assert field.get_attribute("aria-invalid") == "false"
+
+
+def test_an_error_goes_with_the_request_that_caused_it(open_page: Open) -> None:
+    """At once, and not only with the next result."""
+    page = open_page().page
+    number(page, "exposure").fill("500")
+    page.keyboard.press("Tab")
+    page.get_by_role("alert").wait_for()
+    held: list[Any] = []
+    page.route("**/1.0/upload", lambda route: held.append(route))
+    with page.expect_request("**/1.0/upload"):
+        page.get_by_role("button", name="Undo").click()
+    assert page.get_by_role("alert").count() == 0
+    assert page.locator("[data-param=exposure] .error").count() == 0
+    assert held
+
+
+def test_a_service_that_comes_back_is_asked_again(open_page: Open) -> None:
+    page = open_page().page
+    page.route("**/1.0/upload", lambda route: route.abort())
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    page.get_by_role("alert").filter(has_text="cannot be reached").wait_for()
+    page.unroute("**/1.0/upload")
+    expect_summary(page, "50 × ")
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
+    page = open_page().page
+    page.get_by_label("Find a parameter").fill("quality")
+    control = slider(page, "quality")
+    assert control.get_attribute("aria-valuetext") == "auto"
+    assert number(page, "quality").get_attribute("placeholder") == "auto"
+    unset = page.locator("[data-param=quality] .slider.unset")
+    assert unset.count() == 1
+    control.press("End")
+    unset.wait_for(state="detached")
+    assert control.get_attribute("aria-valuetext") == "100"
+
+
+def test_auto_means_one_thing(open_page: Open) -> None:
+    """It is a value of formats, so a format that is not given is called otherwise."""
+    page = open_page().page
+    open_all_groups(page)
+    options = page.locator("[data-param=format] option").all_inner_texts()
+    assert options[0] == "as the source"
+    assert options.count("auto") == 1
+    assert "automatic" not in page.content()
+
+
+def test_a_search_knows_other_words(open_page: Open) -> None:
+    page = open_page().page
+    search = page.get_by_label("Find a parameter")
+    for words, option in {
+        "grayscale": "saturation",
+        "Black and white": "monochrome-value",
+        "colour": "monochrome-color",
+        "round corners": "mask-radius",
+        "webp": "format",
+        "jpeg": "format",
+        "thumbnail": "resize-width",
+        "mirror": "flip-horizontal",
+        "logo": "watermark-id",
+        "exif": "metadata",
+        "file size": "max-bytes",
+    }.items():
+        search.fill(words)
+        if words == "round corners":
+            page.get_by_text("rounded", exact=True).click()
+        page.locator(f"[data-param={option}]").wait_for()
+    search.fill("no such thing")
+    page.get_by_text("No parameter found").wait_for()
 
 
 def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:

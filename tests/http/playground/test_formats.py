@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.http.playground.conftest import Open
-from tests.http.playground.page import asked, expect_summary
+from tests.http.playground.page import asked, expect_summary, number
 
 
 def size_of(page: Any, format_: str) -> str:
@@ -24,7 +24,7 @@ def test_formats_are_compared(open_page: Open) -> None:
     page.locator(".formats[aria-busy=false]").wait_for()
     cells = {
         row.get_attribute("data-format"): row.locator("td.amount").all_inner_texts()
-        for row in page.locator(".formats tbody tr").all()
+        for row in page.locator(".formats tbody").all()
     }
     assert list(cells) == ["avif", "webp", "jpg"]
     for size, difference, encoding in cells.values():
@@ -43,18 +43,46 @@ def test_animations_are_compared_in_formats_that_move(open_page: Open) -> None:
     page.get_by_role("tab", name="Formats").click()
     page.locator("[data-format=apng]").wait_for()
     page.locator(".formats[aria-busy=false]").wait_for()
-    rows = page.locator(".formats tbody tr").all()
-    assert [row.get_attribute("data-format") for row in rows] == ["webp", "gif", "apng"]
+    rows = page.locator(".formats tbody").all()
+    assert [row.get_attribute("data-format") for row in rows] == ["webp", "gif", "apng", "avif"]
+    for row in rows:
+        lost = row.get_by_text("Only the first of").count()
+        assert lost == (row.get_attribute("data-format") == "avif")
     assert size_of(page, "gif") in bytes_of_result
     page.locator("[data-format=webp]").get_by_role("button", name="Use").click()
     expect_summary(page, "webp", size_of(page, "webp"))
-    assert page.get_by_role("caption").count() == 0
+    assert page.locator(".panel > .loss").count() == 0
     page.get_by_label("Find a parameter").fill("format")
-    page.locator("[data-param=format] select").select_option("avif")
-    page.get_by_role("caption").filter(has_text="first frame only, because avif").wait_for()
+    page.locator("[data-param=format] select").select_option("heic")
+    page.locator(".panel > .loss").filter(has_text="Only the first of").wait_for()
     page.locator(".source select").select_option("portrait.jpg")
-    page.locator("[data-format=avif]").wait_for()
+    page.locator("[data-format=jpg]").wait_for()
     assert opened.troubles == []
+
+
+def test_transparency_is_compared_with_png_and_warned_about(open_page: Open) -> None:
+    page = open_page('example=emblem.png&request={"resize":{"width":64}}').page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    rows = {row.get_attribute("data-format"): row for row in page.locator(".formats tbody").all()}
+    assert list(rows) == ["avif", "webp", "png", "jpg"]
+    lossy = [name for name, row in rows.items() if row.get_by_text("has no transparency").count()]
+    assert lossy == ["jpg"]
+    rows["jpg"].get_by_role("button", name="Use").click()
+    expect_summary(page, "jpg")
+    page.get_by_role("tab", name="Result").click()
+    page.locator(".panel > .loss").filter(has_text="has no transparency").wait_for()
+
+
+def test_rows_are_of_the_request_that_is_shown(open_page: Open) -> None:
+    """Sizes of another request do not stay until the new ones are known."""
+    page = open_page('request={"resize":{"width":160}}').page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    page.route("**/1.0/upload", lambda route: None)
+    number(page, "resize-width").fill("80")
+    page.keyboard.press("Tab")
+    assert set(page.locator(".formats td.amount").all_inner_texts()) == {"…", ""}
 
 
 def test_formats_are_compared_as_they_are_asked_for(open_page: Open) -> None:

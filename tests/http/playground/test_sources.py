@@ -143,6 +143,8 @@ def test_a_picture_is_fetched_by_its_url(open_page: Open, pictures: str, service
     place.fill(f"{pictures}/none.jpg")
     page.get_by_role("button", name="Fetch").click()
     page.get_by_role("alert").filter(has_text="404").wait_for()
+    place.fill(f"{pictures}/emblem")
+    assert page.get_by_role("alert").count() == 0  # its cause is gone
 
 
 def test_a_fetched_picture_is_described_by_the_file_not_by_its_copy(

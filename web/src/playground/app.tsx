@@ -43,9 +43,11 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const groups = useMemo(() => groupsOf(request, declared.groups), [request, declared]);
   const declarations = useMemo(() => ({ ...declared, groups }), [declared, groups]);
   const [source, setSource] = useState<Source | null>(null);
-  const [original, setOriginal] = useState<Blob | null>(null);
+  const [opening, setOpening] = useState(false);
   const [notice, setNotice] = useState("");
   const [locked, setLocked] = useState(!keys.get());
+  const [asking, setAsking] = useState(locked);
+  const [refusal, setRefusal] = useState("");
   const [drawing, setDrawing] = useState<Drawing | null>(null);
   const [dropping, setDropping] = useState(false);
 
@@ -55,23 +57,30 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
   );
   const asked = useMemo(() => JSON.parse(text) as Document, [text]);
-  const { result, document: shown, error, busy } = usePreview(locked ? null : source, asked, header);
+  const { shown, error, busy } = usePreview(locked ? null : source, asked, header);
+  const result = shown?.result ?? null;
 
+  const lock = useCallback((why: string) => {
+    setRefusal(why);
+    setLocked(true);
+    setAsking(true);
+  }, []);
   const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
     newest.current = opening; // an earlier one may be slower
-    setNotice("Opening the picture …");
+    setOpening(true);
+    setNotice("");
     try {
       const opened = await opening;
-      if (newest.current !== opening) return;
-      setSource(opened);
-      setNotice("");
+      if (newest.current === opening) setSource(opened);
     } catch (reason) {
       if (newest.current !== opening) return;
-      if (reason instanceof ServiceError && reason.status === 401) setLocked(true);
-      setNotice(told(reason));
+      if (reason instanceof ServiceError && reason.status === 401) lock(reason.message);
+      else setNotice(told(reason));
+    } finally {
+      if (newest.current === opening) setOpening(false);
     }
-  }, []);
+  }, [lock]);
   const openFile = useCallback(
     (file: File) => void open(Promise.resolve({ kind: "file", name: file.name, blob: file })),
     [open],
@@ -86,31 +95,23 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, [locked, shared, declared, header, open]);
 
   useEffect(() => {
-    if (!source) return;
-    const abort = new AbortController();
-    setOriginal(null);
-    calls.viewable(source.blob, source.name, header, abort.signal).then(setOriginal, () => undefined);
-    return () => abort.abort();
-  }, [source, header]);
-
-  useEffect(() => {
     if (warning) return; // the address has more than the page
     const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [source, document, warning]);
   useEffect(() => {
-    if (error?.status === 401) setLocked(true);
-  }, [error]);
-  useShortcuts(undo, redo);
+    if (error?.status === 401) lock(error.message);
+  }, [error, lock]);
+  useShortcuts(undo, redo, useCallback(() => setDrawing(null), []));
   useEffect(() => {
     const load = () => location.reload(); // the address of another request was pasted
     addEventListener("hashchange", load);
     return () => removeEventListener("hashchange", load);
   }, []);
 
-  const input = result && (source?.fetched ?? result.facts.input);
+  const input = shown && (shown.source.fetched ?? shown.result.facts.input);
   const facts = input && { ...input, ...upright(input) };
-  const message = error?.message ?? (notice || warning);
+  const message = notice || (error?.message ?? warning);
   return (
     <div
       class={`page${dropping ? " dropping" : ""}`}
@@ -133,13 +134,15 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         <SourceBar
           examples={declarations.examples}
           source={source}
+          name={(shown?.source ?? source)?.name}
           facts={facts}
+          onTyped={() => setNotice("")}
           onFile={openFile}
           onExample={(name) => void open(calls.example(name, declared.examples))}
           onUrl={(url) => void open(calls.fetched(url, header))}
         />
-        <Stage original={original} result={result} busy={busy} plain={drawing !== null}>
-          {drawing && result && shown === asked && (
+        <Stage shown={shown} busy={busy || opening} stale={error !== null} plain={drawing !== null}>
+          {drawing && result && shown?.document === asked && shown.source === source && (
             <DrawingArea
               drawing={drawing}
               size={result.facts.output}
@@ -156,10 +159,18 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
             {message}
           </p>
         )}
+        {locked && !asking && (
+          <p class="failure">
+            Previews need an API key.{" "}
+            <button type="button" onClick={() => setAsking(true)}>
+              Enter a key
+            </button>
+          </p>
+        )}
         <p class="hidden" role="status">
-          {result && !busy && !error ? spoken(result.facts.output) : ""}
+          {opening ? "Opening the picture …" : result && !busy && !error ? spoken(result.facts.output) : ""}
         </p>
-        <Results {...{ declarations, source, request, document, result, set }} />
+        <Results {...{ declarations, source, request, document, shown, set }} />
       </main>
       <Controls
         groups={groups}
@@ -170,13 +181,16 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         onDraw={setDrawing}
         onChange={set}
       />
-      {locked && (
+      {asking && (
         <KeyDialog
           note="Previews are ordinary requests, which count in the quota of the key. It stays in this tab."
-          refusal={keys.get() && message}
+          refusal={refusal}
+          onClose={() => setAsking(false)}
           onKey={(key) => {
             keys.set(key);
+            setRefusal("");
             setLocked(false);
+            setAsking(false);
             setSource((same) => same && { ...same });
           }}
         />
@@ -226,9 +240,10 @@ function spoken(output: { format: string; width: number; height: number; bytes: 
   return `Result: ${output.format}, ${size(output)} pixels, ${bytes(output.bytes)}`;
 }
 
-function useShortcuts(undo: () => void, redo: () => void): void {
+function useShortcuts(undo: () => void, redo: () => void, escape: () => void): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
+      if (event.key === "Escape") escape();
       const typing = event.target instanceof HTMLInputElement && TYPED.has(event.target.type);
       if (!(event.ctrlKey || event.metaKey) || typing) return;
       const key = event.key.toLowerCase();
@@ -239,5 +254,5 @@ function useShortcuts(undo: () => void, redo: () => void): void {
     };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
-  }, [undo, redo]);
+  }, [undo, redo, escape]);
 }

@@ -3,6 +3,7 @@
 import type { TargetedEvent, TargetedInputEvent } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { Gravity } from "./gravity";
+import { label } from "./search";
 import { fromSlider, rangeOf, STEPS, toSlider, usualOf } from "./slider";
 import type { Param, Size, Value } from "./types";
 
@@ -79,12 +80,6 @@ function Field(props: FieldProps) {
   }
 }
 
-/** Returns the name of a parameter for people. */
-export function label(param: Param): string {
-  const words = param.name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 /** Returns the properties of a field that keep what is typed in it, whatever is drawn before it is done. */
 function useTyped(value: string, onDone: (text: string) => void) {
   const [typed, setTyped] = useState<string | null>(null);
@@ -99,6 +94,9 @@ function useTyped(value: string, onDone: (text: string) => void) {
   };
 }
 
+const UNSET = "auto";
+const UNSET_FORMAT = "as the source"; // auto is a format of its own
+
 function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable }: FieldProps) {
   const range = rangeOf(param, size);
   const usual = usualOf(param, size);
@@ -107,18 +105,18 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
   const share = (of: number) => toSlider(range, of) / STEPS;
   const start = current === undefined ? place : range.minimum;
   const origin = typeof param.neutral === "number" ? param.neutral : start;
-  const [from, to] = [Math.min(place, origin), Math.max(place, origin)];
+  const [from, to] = value === undefined ? [place, place] : [Math.min(place, origin), Math.max(place, origin)];
   const typed = useTyped(typeof value === "number" ? String(value) : "", (text) =>
     onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text)),
   );
   return (
     <div class="number">
-      <div class="slider" style={{ "--from": share(from), "--to": share(to), "--neutral": share(origin) }}>
+      <div class={`slider${current === undefined ? " unset" : ""}`} style={{ "--from": share(from), "--to": share(to), "--neutral": share(origin) }}>
         <input
           type="range"
           aria-labelledby={`${id}-label`}
           aria-describedby={described}
-          aria-valuetext={`${current ?? "automatic"}${param.unit ? ` ${param.unit}` : ""}`}
+          aria-valuetext={current === undefined ? UNSET : `${current}${param.unit ? ` ${param.unit}` : ""}`}
           min={0}
           max={STEPS}
           step={STEPS / range.steps}
@@ -136,7 +134,7 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
         min={param.minimum}
         max={param.maximum}
         step="any"
-        placeholder={usual === undefined ? "auto" : String(usual)}
+        placeholder={String(usual ?? UNSET)}
         {...typed}
         onBlur={(event) => {
           typed.onBlur();
@@ -182,7 +180,7 @@ function Choice({ param, value, id, described, invalid, onChange }: FieldProps) 
         value={String(current)}
         onChange={(event) => onChange(event.currentTarget.value || null)}
       >
-        {!param.required && param.default === null && <option value="">automatic</option>}
+        {!param.required && param.default === null && <option value="">{options.includes(UNSET) ? UNSET_FORMAT : UNSET}</option>}
         {options.map((option) => (
           <option key={option} value={option}>
             {option}

@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 import type { Problem } from "../shared/service";
-import { Control, label } from "./control";
+import { Control } from "./control";
 import { type Drawing, drawings } from "./drawing";
 import type { Change } from "./history";
 import { allowed, groupPath, valuesOf, without, withValue } from "./request";
+import { found } from "./search";
 import type { Group, Param, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
 
@@ -24,9 +25,7 @@ const OPEN_AT_FIRST = ["resize", "adjust"];
 export function Controls({ groups, request, size, problems, drawing, onDraw, onChange }: Props) {
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(OPEN_AT_FIRST));
-  const found = groups
-    .map((group) => ({ group, params: matching(group, search) }))
-    .filter(({ params }) => params.length > 0);
+  const results = found(groups, search, (group) => allowed(group, valuesOf(request, group.key)));
   const toggle = (key: string) => {
     setOpen((before) => new Set(before.has(key) ? [...before].filter((item) => item !== key) : [...before, key]));
   };
@@ -41,9 +40,8 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
       </div>
-      {found.map(({ group, params }) => {
+      {results.map(({ group, params }) => {
         const values = valuesOf(request, group.key);
-        const offered = new Set(allowed(group, values));
         const shown = search !== "" || open.has(group.key);
         const touched = Object.keys(values).length > 0;
         const wrong = problems.find((problem) => problem.path === groupPath(group));
@@ -90,21 +88,19 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
                   );
                 })}
                 {wrong && <p class="error">{wrong.message}</p>}
-                {params
-                  .filter((param) => offered.has(param))
-                  .map((param) => (
-                    <ParamControl
-                      key={param.name}
-                      {...{ group, param, request, size, onChange }}
-                      error={problems.find((problem) => problem.path === `${groupPath(group)}.${param.name}`)?.message}
-                    />
-                  ))}
+                {params.map((param) => (
+                  <ParamControl
+                    key={param.name}
+                    {...{ group, param, request, size, onChange }}
+                    error={problems.find((problem) => problem.path === `${groupPath(group)}.${param.name}`)?.message}
+                  />
+                ))}
               </div>
             )}
           </section>
         );
       })}
-      {found.length === 0 && <p class="nothing">No parameter is named so.</p>}
+      {results.length === 0 && <p class="nothing">No parameter found. Try another word, or a part of one.</p>}
     </aside>
   );
 }
@@ -126,11 +122,4 @@ function ParamControl({ group, param, request, size, error, onChange }: ParamPro
     return <WatermarkChoice value={value} error={error} onChange={change} />;
   }
   return <Control param={param} value={value} size={size} error={error} onChange={change} />;
-}
-
-/** Returns the parameters of a group that a search finds by its name, their names or their meaning. */
-function matching(group: Group, search: string): Param[] {
-  const words = search.toLowerCase().trim();
-  if (words === "" || group.title.toLowerCase().includes(words)) return group.params;
-  return group.params.filter((param) => `${label(param)} ${param.doc}`.toLowerCase().includes(words));
 }

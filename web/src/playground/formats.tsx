@@ -21,21 +21,24 @@ interface Row {
   bytes: number;
   encode: number;
   difference: number;
+  /** What the format loses of the source. */
+  losses: string[];
 }
 
 /** What is known of each format: its row, or why there is none. */
 type Rows = Readonly<Record<string, Row | string>>;
 
 const STILL = ["avif", "webp", "jpg"];
-const MOVING = ["webp", "gif", "apng"]; // the others hold one frame only
+const TRANSPARENT = ["avif", "webp", "png", "jpg"];
+const MOVING = ["webp", "gif", "apng", "avif"];
 const REFERENCE = "png";
 const DELAY_MS = 400;
 
 export function Formats({ declarations, source, request, result, set }: Props) {
   const { groups, metadata_header: header } = declarations;
-  const moves = (result?.facts.input.frames ?? 1) > 1;
-  const chosen = result?.facts.output.format;
-  const compared = moves ? MOVING : STILL;
+  const { frames = 1, alpha = false } = result?.facts.input ?? {};
+  const moves = frames > 1;
+  const compared = moves ? MOVING : alpha ? TRANSPARENT : STILL;
   const documents = useMemo(
     () => Object.fromEntries(compared.map((format) => [format, toDocument(withFormat(request, groups, format), groups)])),
     [compared, request, groups],
@@ -45,44 +48,63 @@ export function Formats({ declarations, source, request, result, set }: Props) {
   const rows = useComparison(source, JSON.stringify({ reference, documents }), header);
   if (typeof rows === "string") return <p class="error">{rows}</p>;
   const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.bytes)));
+  const listed = compared.some((format) => format === result?.facts.output.format);
   return (
-    <table class="formats" aria-busy={compared.some((format) => rows[format] === undefined)}>
-      {moves && chosen && !MOVING.includes(chosen) && (
-        <caption>The result is the first frame only, because {chosen} holds no animation.</caption>
-      )}
-      <thead>
-        <tr>
-          <th scope="col">Format</th>
-          <th scope="col">Size</th>
-          <td />
-          <th
-            scope="col"
-            title={`1 / SSIM − 1 of luma against the pixels before encoding${moves ? ", of the first frame" : ""}; 0 is the same`}
-          >
-            DSSIM
-          </th>
-          <th scope="col">Encoding</th>
-          <td />
-        </tr>
-      </thead>
-      <tbody>
-        {compared.map((format) => (
-          <tr key={format} data-format={format}>
-            <th scope="row">{format}</th>
-            <Cells row={rows[format]} largest={largest} />
-            <td>
-              <button
-                type="button"
-                aria-pressed={request.output?.format === format}
-                onClick={() => set((request) => withFormat(request, groups, format))}
-              >
-                Use
-              </button>
-            </td>
+    <>
+      {!listed && <Losses losses={result?.facts.notes} />}
+      <table class="formats" aria-busy={compared.some((format) => rows[format] === undefined)}>
+        <thead>
+          <tr>
+            <th scope="col">Format</th>
+            <th scope="col">Size</th>
+            <td />
+            <th
+              scope="col"
+              title={`1 / SSIM − 1 of luma against the pixels before encoding${moves ? ", of the first frame" : ""}; 0 is the same`}
+            >
+              DSSIM
+            </th>
+            <th scope="col">Encoding</th>
+            <td />
           </tr>
+        </thead>
+        {compared.map((format) => (
+          <tbody key={format} data-format={format}>
+            <tr>
+              <th scope="row">{format}</th>
+              <Cells row={rows[format]} largest={largest} />
+              <td>
+                <button
+                  type="button"
+                  aria-pressed={request.output?.format === format}
+                  onClick={() => set((request) => withFormat(request, groups, format))}
+                >
+                  Use
+                </button>
+              </td>
+            </tr>
+            <RowOfLosses row={rows[format]} />
+          </tbody>
         ))}
-      </tbody>
-    </table>
+      </table>
+    </>
+  );
+}
+
+/** What a result lacks of its source. */
+export function Losses({ losses }: { losses: string[] | undefined }) {
+  return losses?.length ? <p class="loss">{losses.join(" ")}</p> : null;
+}
+
+function RowOfLosses({ row }: { row: Row | string | undefined }) {
+  if (typeof row !== "object" || row.losses.length === 0) return null;
+  return (
+    <tr class="losses">
+      <td />
+      <td colSpan={5}>
+        <Losses losses={row.losses} />
+      </td>
+    </tr>
   );
 }
 
@@ -111,37 +133,45 @@ interface Asked {
   documents: Record<string, Document>;
 }
 
+/** What is known of one question. */
+interface Compared {
+  source: Source | null;
+  asked: string;
+  rows: Rows | string;
+}
+
+const NO_ROWS: Rows = {};
+
 /** Returns what is known so far, or why nothing is. The documents are given as text, which tells if they changed. */
 function useComparison(source: Source | null, asked: string, header: string): Rows | string {
-  const [rows, setRows] = useState<Rows | string>({});
+  const [found, setFound] = useState<Compared>({ source: null, asked: "", rows: NO_ROWS });
   useEffect(() => {
     if (!source) return;
     const abort = new AbortController();
+    const known: Record<string, Row | string> = {};
+    const show = (rows: Rows | string) => {
+      if (!abort.signal.aborted) setFound({ source, asked, rows });
+    };
     const made = (document: Document) => process(source, document, header, abort.signal);
     const measured = async (document: Document, reference: Luma): Promise<Row> => {
       const { blob, shown, facts } = await made(document);
       const difference = dssim(reference, await lumaOf(shown));
-      return { bytes: blob.size, encode: facts.timing.encode, difference };
+      return { bytes: blob.size, encode: facts.timing.encode, difference, losses: facts.notes ?? [] };
     };
     const compare = async () => {
-      setRows({});
       const { reference, documents } = JSON.parse(asked) as Asked;
       const pixels = await lumaOf((await made(reference)).shown);
       for (const [format, document] of Object.entries(documents)) {
-        const row = await measured(document, pixels).catch(told);
         if (abort.signal.aborted) return;
-        setRows((before) => ({ ...(typeof before === "string" ? {} : before), [format]: row }));
+        known[format] = await measured(document, pixels).catch(told);
+        show({ ...known });
       }
     };
-    const timer = setTimeout(() => {
-      compare().catch((reason: unknown) => {
-        if (!abort.signal.aborted) setRows(told(reason));
-      });
-    }, DELAY_MS);
+    const timer = setTimeout(() => void compare().catch((reason: unknown) => show(told(reason))), DELAY_MS);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
   }, [source, asked, header]);
-  return rows;
+  return found.source === source && found.asked === asked ? found.rows : NO_ROWS;
 }

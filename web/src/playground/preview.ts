@@ -1,55 +1,84 @@
 /** The newest result of what is asked. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ServiceError, told, UNREACHABLE } from "../shared/service";
+import { process, viewable } from "./calls";
 import type { Document } from "./request";
-import { ServiceError, told } from "../shared/service";
-import { process } from "./calls";
 import type { Result, Source } from "./types";
 
 const PATIENCE_MS = 250;
-
-export interface Preview {
-  result: Result | null;
-  /** The document that the result is of. */
-  document: Document | null;
-  error: ServiceError | null;
-  busy: boolean;
-}
+const RETRY_MS = 2000;
+const NO_ANSWER = -1;
 
 interface Asked {
   source: Source;
   document: Document;
 }
 
+/** The picture of one request, with all that belongs to it. */
+export interface Shown extends Asked {
+  result: Result;
+  /** The source as the browser can show it, if it can and as soon as it is known. */
+  original: Blob | null;
+}
+
+export interface Preview {
+  shown: Shown | null;
+  /** Why there is no result of what is asked now. */
+  error: ServiceError | null;
+  busy: boolean;
+}
+
+interface State {
+  shown: Shown | null;
+  failed: (Asked & { error: ServiceError }) | null;
+  busy: boolean;
+}
+
 /**
  * Asks the service for each change of the document.
  *
  * The newest request wins. A request that is overtaken may still finish if it is quick, so that the picture
- * follows a moving slider; otherwise it is aborted, and the service stops its work.
+ * follows a moving slider; otherwise it is aborted, and the service stops its work. A service that cannot be reached
+ * is asked again until it answers.
  */
 export function usePreview(source: Source | null, document: Document, header: string): Preview {
-  const [preview, setPreview] = useState<Preview>({ result: null, document: null, error: null, busy: false });
+  const [{ shown, failed, busy }, setState] = useState<State>({ shown: null, failed: null, busy: false });
+  const [attempt, setAttempt] = useState(0);
   const running = useRef<AbortController | null>(null);
   const waiting = useRef<Asked | null>(null);
-  const shownSource = useRef<Source | null>(null);
+  const originals = useRef(new WeakMap<Source, Promise<Blob | null>>());
 
   useEffect(() => {
     if (!source || !header) return;
+    const originalOf = (asked: Source): Promise<Blob | null> => {
+      const known = originals.current.get(asked) ?? viewable(asked.blob, asked.name, header).catch(() => null);
+      originals.current.set(asked, known);
+      return known;
+    };
     const start = async (asked: Asked): Promise<void> => {
       const abort = new AbortController();
       running.current = abort;
-      setPreview((before) => ({ ...before, busy: true }));
+      setState((before) => ({ ...before, busy: true }));
+      const coming = originalOf(asked.source);
       try {
         const result = await process(asked.source, asked.document, header, abort.signal);
-        shownSource.current = asked.source;
-        setPreview({ result, document: asked.document, error: null, busy: false });
-      } catch (error) {
+        setState(({ shown: before }) => {
+          const original = before?.source === asked.source ? before.original : null;
+          return { shown: { ...asked, result, original }, failed: null, busy: false };
+        });
+        void coming.then((original) =>
+          setState((before) => {
+            if (before.shown?.source !== asked.source || before.shown.original === original) return before;
+            return { ...before, shown: { ...before.shown, original } };
+          }),
+        );
+      } catch (reason) {
         if (!abort.signal.aborted) {
-          const known = error instanceof ServiceError ? error : new ServiceError(0, told(error));
-          setPreview((before) => ({
-            ...before,
-            result: shownSource.current === asked.source ? before.result : null,
-            error: known,
+          const error = reason instanceof ServiceError ? reason : new ServiceError(NO_ANSWER, told(reason));
+          setState(({ shown: before }) => ({
+            shown: before?.source === asked.source ? before : null,
+            failed: { ...asked, error },
             busy: false,
           }));
         }
@@ -68,7 +97,13 @@ export function usePreview(source: Source | null, document: Document, header: st
     }
     const timer = setTimeout(() => overtaken.abort(), PATIENCE_MS);
     return () => clearTimeout(timer);
-  }, [source, document, header]);
+  }, [source, document, header, attempt]);
 
-  return preview;
+  const error = failed && failed.source === source && failed.document === document ? failed.error : null;
+  useEffect(() => {
+    if (error?.status !== UNREACHABLE) return;
+    const timer = setTimeout(() => setAttempt((count) => count + 1), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error]);
+  return { shown, error, busy };
 }

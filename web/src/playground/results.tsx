@@ -2,9 +2,10 @@
 
 import { useId, useState } from "preact/hooks";
 import { Code } from "./code";
-import { Formats } from "./formats";
+import { Formats, Losses } from "./formats";
 import type { Change } from "./history";
 import { Plan } from "./plan";
+import type { Shown } from "./preview";
 import type { Document } from "./request";
 import * as text from "../shared/text";
 import type { Declarations, ImageFacts, Request, Result, Source } from "./types";
@@ -14,7 +15,7 @@ interface Props {
   source: Source | null;
   request: Request;
   document: Document;
-  result: Result | null;
+  shown: Shown | null;
   set: (change: Change) => void;
 }
 
@@ -23,7 +24,8 @@ const TABS = ["Result", "Formats", "Code"] as const;
 export function Results(props: Props) {
   const [tab, setTab] = useState<(typeof TABS)[number]>("Result");
   const id = useId();
-  const { result } = props;
+  const { shown } = props;
+  const result = shown?.result ?? null;
   const choose = (step: number) => {
     const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length] ?? "Result";
     setTab(next);
@@ -50,20 +52,21 @@ export function Results(props: Props) {
             {name}
           </button>
         ))}
-        {result && <Summary result={result} source={props.source} />}
+        {shown && <Summary {...shown} />}
       </div>
       <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
-        {tab === "Result" && result && <Numbers result={result} fetched={props.source?.fetched} />}
-        {tab === "Formats" && <Formats {...props} />}
-        {tab === "Code" && <Code {...props} />}
+        {tab !== "Formats" && <Losses losses={result?.facts.notes} />}
+        {tab === "Result" && shown && <Numbers result={shown.result} fetched={shown.source.fetched} />}
+        {tab === "Formats" && <Formats {...props} result={result} />}
+        {tab === "Code" && <Code {...props} result={result} />}
       </div>
     </section>
   );
 }
 
-function Summary({ result, source }: { result: Result; source: Source | null }) {
+function Summary({ result, source }: Shown) {
   const { output, input } = result.facts;
-  const original = source?.fetched ?? input;
+  const original = source.fetched ?? input;
   return (
     <p class="summary">
       <span>{output.format}</span>

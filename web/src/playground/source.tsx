@@ -7,13 +7,16 @@ import type { ImageFacts, Source } from "./types";
 interface Props {
   examples: string[];
   source: Source | null;
+  /** The name of the picture that the facts are of. */
+  name: string | undefined;
   facts: ImageFacts | null;
   onFile: (file: File) => void;
   onExample: (name: string) => void;
   onUrl: (url: string) => void;
+  onTyped: () => void;
 }
 
-export function SourceBar({ examples, source, facts, onFile, onExample, onUrl }: Props) {
+export function SourceBar({ examples, source, name, facts, onFile, onExample, onUrl, onTyped }: Props) {
   const chooser = useRef<HTMLInputElement>(null);
   const [url, setUrl] = useState(source?.url ?? "");
   useEffect(() => {
@@ -53,7 +56,10 @@ export function SourceBar({ examples, source, facts, onFile, onExample, onUrl }:
           aria-label="URL of a picture"
           placeholder="or a URL: https://…"
           value={url}
-          onInput={(event) => setUrl(event.currentTarget.value)}
+          onInput={(event) => {
+            setUrl(event.currentTarget.value);
+            onTyped();
+          }}
         />
         <button type="submit" disabled={url === ""}>
           Fetch
@@ -74,7 +80,7 @@ export function SourceBar({ examples, source, facts, onFile, onExample, onUrl }:
         </select>
       )}
       <p class="source-facts">
-        {source && <strong>{source.name}</strong>}
+        {name && <strong>{name}</strong>}
         {facts ? ` ${facts.format} ${size(facts)}${facts.frames > 1 ? ` ${facts.frames} frames` : ""} ` : ""}
         {facts ? bytes(facts.bytes) : ""}
       </p>

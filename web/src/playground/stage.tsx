@@ -1,43 +1,79 @@
 /** The result beside the original under a divider, at any zoom. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { Result } from "./types";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Shown } from "./preview";
+import type { Size } from "./types";
+import { dragged, placed, type Point, scaled, type View, visible, zoomed } from "./view";
 
 interface Props {
-  original: Blob | null;
-  result: Result | null;
+  shown: Shown | null;
   busy: boolean;
+  /** What is asked for now has no result. */
+  stale: boolean;
   /** Shows the result alone. */
   plain: boolean;
   children?: ComponentChildren;
 }
 
-type Zoom = "fit" | number;
+const SCALES = [1, 2, 4, 8];
+const DIVIDER_STEP = 2;
+const KEY_STEP = 40;
+const KEY_FACTOR = 1.25;
+const WHEEL_FACTOR = 1.0015; // of a pixel; a notch of most wheels is 100 or 120
+const LINE = 16;
+const OWN_POINTERS = ".divider, .crop";
 
-const ZOOMS: Zoom[] = ["fit", 1, 2, 4, 8];
-const STEP = 2;
-
-export function Stage({ original, result, busy, plain, children }: Props) {
+export function Stage({ shown, busy, stale, plain, children }: Props) {
   const [divider, setDivider] = useState(50);
-  const [zoom, setZoom] = useState<Zoom>("fit");
+  const [view, setView] = useState<View | null>(null);
   const frame = useRef<HTMLDivElement>(null);
-  const originalUrl = useUrl(original);
-  const resultUrl = useUrl(result?.shown ?? null);
-  const output = result?.facts.output;
-  const fitted = useFitted(frame, output);
-  if (!output || !fitted) return <div class="stage empty" ref={frame} aria-busy={busy} />;
-  const scale = zoom === "fit" ? fitted : zoom;
-  const box = { width: `${output.width * scale}px`, height: `${output.height * scale}px` };
-  const move = (event: PointerEvent) => {
-    const area = frame.current?.querySelector(".canvas")?.getBoundingClientRect();
-    if (area) setDivider(Math.min(100, Math.max(0, ((event.clientX - area.left) / area.width) * 100)));
+  const output = shown?.result.facts.output;
+  const room = useRoom(frame, Boolean(output));
+  const originalUrl = useUrl(shown?.original ?? null);
+  const resultUrl = useUrl(shown?.result.shown ?? null);
+  const source = shown?.source;
+  useEffect(() => setView(null), [source]);
+  const change = (next: (view: View | null, picture: Size, room: Size) => View | null) => {
+    if (output && room) setView((before) => next(before, output, room));
   };
+  const gestures = useGestures(frame, change);
+  if (!output || !room) return (
+    <div class="stage empty" ref={frame} aria-busy={busy}>
+      {!busy && <p>Drop a picture here, paste one, or choose one above.</p>}
+    </div>
+  );
+  const box = placed(view, output, room);
+  const part = visible(box, room);
+  const middle = { x: room.width / 2, y: room.height / 2 };
   const compared = !plain && originalUrl !== "";
+  const hidden = 100 * (1 - (part.x + (divider / 100) * part.width - box.x) / box.width);
+  const press = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget) return;
+    const by = arrow(event.key);
+    if (by) change((before, ...sizes) => dragged(before, { x: by.x * KEY_STEP, y: by.y * KEY_STEP }, ...sizes));
+    else if (event.key === "0") setView(null);
+    else if (event.key === "+") change((before, ...sizes) => zoomed(before, KEY_FACTOR, middle, ...sizes));
+    else if (event.key === "-") change((before, ...sizes) => zoomed(before, 1 / KEY_FACTOR, middle, ...sizes));
+    else return;
+    event.preventDefault();
+  };
   return (
     <div class="stage-area">
-      <div class="stage" ref={frame} aria-busy={busy} tabIndex={0} role="group" aria-label="Picture">
-        <div class={`canvas${scale > 1 ? " pixels" : ""}`} style={box}>
+      <div
+        class={`stage${view ? " zoomed" : ""}${stale ? " stale" : ""}`}
+        ref={frame}
+        aria-busy={busy}
+        tabIndex={0}
+        role="group"
+        aria-label="Picture"
+        onKeyDown={press}
+        onDblClick={(event) => {
+          if (!isOwn(event.target)) setView(null);
+        }}
+        {...gestures}
+      >
+        <div class={`canvas${box.scale > 1 ? " pixels" : ""}`} style={styleOf(box)}>
           <img class="after" src={resultUrl} alt="Result" draggable={false} />
           {compared && (
             <img
@@ -45,86 +81,161 @@ export function Stage({ original, result, busy, plain, children }: Props) {
               src={originalUrl}
               alt="Original"
               draggable={false}
-              style={{ clipPath: `inset(0 ${100 - divider}% 0 0)` }}
+              style={{ clipPath: `inset(0 ${hidden}% 0 0)` }}
             />
           )}
-          {compared && (
-            <div
-              class="divider"
-              role="slider"
-              tabIndex={0}
-              aria-label="Divider between original and result"
-              aria-valuemin={0}
-              aria-valuemax={100}
-              aria-valuenow={Math.round(divider)}
-              style={{ left: `${divider}%` }}
-              onPointerDown={(event) => {
-                event.currentTarget.setPointerCapture(event.pointerId);
-                event.preventDefault();
-                event.currentTarget.focus();
-              }}
-              onPointerMove={(event) => {
-                if (event.currentTarget.hasPointerCapture(event.pointerId)) move(event);
-              }}
-              onKeyDown={(event) => {
-                const by = { ArrowLeft: -STEP, ArrowRight: STEP, Home: -100, End: 100 }[event.key];
-                if (by === undefined) return;
-                event.preventDefault();
-                setDivider((at) => Math.min(100, Math.max(0, at + by)));
-              }}
-            />
-          )}
-          {compared && (
+          {children}
+        </div>
+        {compared && (
+          <div class="compared" style={styleOf(part)}>
+            <Divider at={divider} onMove={setDivider} />
             <p class="labels" aria-hidden="true">
               <span>Original</span>
               <span>Result</span>
             </p>
-          )}
-          {children}
-        </div>
+          </div>
+        )}
       </div>
       <div class="zoom" role="group" aria-label="Zoom">
-        {ZOOMS.map((item) => (
-          <button key={item} type="button" aria-pressed={zoom === item} onClick={() => setZoom(item)}>
-            {item === "fit" ? `Fit ${Math.round(fitted * 100)} %` : `${item * 100} %`}
+        <button type="button" aria-pressed={view === null} onClick={() => setView(null)}>
+          Fit {Math.round(placed(null, output, room).scale * 100)} %
+        </button>
+        {SCALES.map((scale) => (
+          <button
+            key={scale}
+            type="button"
+            aria-pressed={view?.scale === scale}
+            onClick={() => change((before, ...sizes) => scaled(before, scale, middle, ...sizes))}
+          >
+            {scale * 100} %
           </button>
         ))}
+        {view && !SCALES.includes(view.scale) && <output>{Math.round(view.scale * 100)} %</output>}
         {busy && <span class="busy" />}
       </div>
     </div>
   );
 }
 
-/** Returns the address of a picture in memory, as long as it is shown. */
+function styleOf({ x, y, width, height }: Point & Size) {
+  return { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` };
+}
+
+function arrow(key: string): Point | undefined {
+  return {
+    ArrowLeft: { x: 1, y: 0 },
+    ArrowRight: { x: -1, y: 0 },
+    ArrowUp: { x: 0, y: 1 },
+    ArrowDown: { x: 0, y: -1 },
+  }[key];
+}
+
+/** Returns true for an element that does something of its own with the pointer. */
+function isOwn(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest(OWN_POINTERS) !== null;
+}
+
+/** The line between original and result. It stays in the visible part of the picture, which is its parent. */
+function Divider({ at, onMove }: { at: number; onMove: (change: (at: number) => number) => void }) {
+  const bounded = (place: number) => Math.min(100, Math.max(0, place));
+  return (
+    <div
+      class="divider"
+      role="slider"
+      tabIndex={0}
+      aria-label="Divider between original and result"
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(at)}
+      style={{ left: `${at}%` }}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        event.preventDefault();
+        event.currentTarget.focus();
+      }}
+      onPointerMove={(event) => {
+        const area = event.currentTarget.parentElement?.getBoundingClientRect();
+        if (!area || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
+        const place = ((event.clientX - area.left) / area.width) * 100;
+        onMove(() => bounded(place));
+      }}
+      onKeyDown={(event) => {
+        const by = { ArrowLeft: -DIVIDER_STEP, ArrowRight: DIVIDER_STEP, Home: -100, End: 100 }[event.key];
+        if (by === undefined) return;
+        event.preventDefault();
+        onMove((before) => bounded(before + by));
+      }}
+    />
+  );
+}
+
+type Change = (next: (view: View | null, picture: Size, room: Size) => View | null) => void;
+
+/** Returns the handlers of a frame: dragging moves the picture, the wheel and two fingers zoom it. */
+function useGestures(frame: { current: HTMLElement | null }, change: Change) {
+  const pointers = useRef(new Map<number, Point>());
+  const placeOf = (event: MouseEvent): Point => {
+    const area = frame.current?.getBoundingClientRect();
+    return { x: event.clientX - (area?.left ?? 0), y: event.clientY - (area?.top ?? 0) };
+  };
+  const release = (event: PointerEvent) => void pointers.current.delete(event.pointerId);
+  return {
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0 || isOwn(event.target)) return;
+      pointers.current.set(event.pointerId, placeOf(event));
+      frame.current?.setPointerCapture(event.pointerId);
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const from = pointers.current.get(event.pointerId);
+      if (!from) return;
+      const to = placeOf(event);
+      const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
+      pointers.current.set(event.pointerId, to);
+      if (other) {
+        const factor = distance(to, other) / Math.max(1, distance(from, other));
+        const middle = { x: (to.x + other.x) / 2, y: (to.y + other.y) / 2 };
+        change((before, ...sizes) => zoomed(before, factor, middle, ...sizes));
+      }
+      const share = other ? 0.5 : 1; // each of two fingers moves their middle by half
+      const by = { x: (to.x - from.x) * share, y: (to.y - from.y) * share };
+      change((before, ...sizes) => dragged(before, by, ...sizes));
+    },
+    onPointerUp: release,
+    onPointerCancel: release,
+    onWheel: (event: WheelEvent) => {
+      const scrolls = document.documentElement.scrollHeight > innerHeight;
+      if (scrolls && !event.ctrlKey) return; // the page would be stuck; two fingers on a pad send ctrl
+      event.preventDefault();
+      const pixels = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1) * (event.ctrlKey ? 5 : 1);
+      const at = placeOf(event);
+      change((before, ...sizes) => zoomed(before, WHEEL_FACTOR ** -pixels, at, ...sizes));
+    },
+  };
+}
+
+function distance(one: Point, other: Point): number {
+  return Math.hypot(one.x - other.x, one.y - other.y);
+}
+
+/** Returns the address of a picture in memory, as long as it is shown. It changes together with the picture. */
 function useUrl(blob: Blob | null): string {
-  const [url, setUrl] = useState("");
-  useEffect(() => {
-    if (!blob) {
-      setUrl("");
-      return;
-    }
-    const made = URL.createObjectURL(blob);
-    setUrl(made);
-    // The next picture may still load while this one is shown.
-    return () => void setTimeout(() => URL.revokeObjectURL(made), 1000);
-  }, [blob]);
+  const url = useMemo(() => (blob ? URL.createObjectURL(blob) : ""), [blob]);
+  // The next picture may still load while this one is shown.
+  useEffect(() => () => void setTimeout(() => URL.revokeObjectURL(url), 1000), [url]);
   return url;
 }
 
-/** Returns the scale at which a picture fits the frame; small pictures are not enlarged. */
-function useFitted(frame: { current: HTMLElement | null }, output?: { width: number; height: number }) {
-  const [room, setRoom] = useState<{ width: number; height: number } | null>(null);
-  const shown = Boolean(output);
+/** Returns the size of a frame. */
+function useRoom(frame: { current: HTMLElement | null }, shown: boolean): Size | null {
+  const [room, setRoom] = useState<Size | null>(null);
+  const measure = useCallback((element: HTMLElement) => setRoom({ width: element.clientWidth, height: element.clientHeight }), []);
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
-    const measure = () => setRoom({ width: element.clientWidth, height: element.clientHeight });
-    const observer = new ResizeObserver(measure);
+    const observer = new ResizeObserver(() => measure(element));
     observer.observe(element);
-    measure();
+    measure(element);
     return () => observer.disconnect();
-  }, [frame, shown]);
-  if (!output || !room) return 0;
-  const margin = 24;
-  return Math.max(0.01, Math.min(1, (room.width - margin) / output.width, (room.height - margin) / output.height));
+  }, [frame, shown, measure]);
+  return room;
 }

@@ -6,14 +6,24 @@ interface Props {
   note: string;
   refusal: string;
   onKey: (key: string) => void;
+  /** Closes the dialog without a key. */
+  onClose?: (() => void) | undefined;
 }
 
-export function KeyDialog({ note, refusal, onKey }: Props) {
+export function KeyDialog({ note, refusal, onKey, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [key, setKey] = useState("");
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="key" aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
+    <dialog
+      ref={dialog}
+      class="key"
+      aria-labelledby="key-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose?.();
+      }}
+    >
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -22,6 +32,10 @@ export function KeyDialog({ note, refusal, onKey }: Props) {
       >
         <h2 id="key-title">API key</h2>
         <p>{note}</p>
+        <p>
+          No key yet? Whoever runs the service makes one with <code>imgsvc keys create</code>. On your own computer,{" "}
+          <code>imgsvc playground</code> opens a playground that has one.
+        </p>
         <input
           type="password"
           aria-label="API key"
@@ -35,9 +49,16 @@ export function KeyDialog({ note, refusal, onKey }: Props) {
             {refusal}
           </p>
         )}
-        <button type="submit" class="primary">
-          Use this key
-        </button>
+        <div class="actions">
+          {onClose && (
+            <button type="button" onClick={onClose}>
+              Cancel
+            </button>
+          )}
+          <button type="submit" class="primary">
+            Use this key
+          </button>
+        </div>
       </form>
     </dialog>
   );

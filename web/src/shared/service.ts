@@ -13,6 +13,9 @@ export type Answer<Path extends keyof paths, Method extends keyof paths[Path] = 
 
 const KEY = "imgsvc-key";
 
+/** The status of an error if nothing answered. */
+export const UNREACHABLE = 0;
+
 /** A refusal of the service. */
 export class ServiceError extends Error {
   constructor(
@@ -43,7 +46,7 @@ export async function call(path: string, options: RequestInit = {}): Promise<Res
     return await fetch(address(path), { ...options, headers, credentials: "omit" });
   } catch (error) {
     if (error instanceof DOMException) throw error; // aborted
-    throw new ServiceError(0, "The service cannot be reached. Is it still running?");
+    throw new ServiceError(UNREACHABLE, "The service cannot be reached. Is it still running?");
   }
 }
 
