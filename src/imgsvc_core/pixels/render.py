@@ -1,4 +1,4 @@
-"""Run a plan on pixels: each step by the function that it names."""
+"""Run a plan on pixels: each step by the function that the pipeline names for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rendered:
 def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     """Run the plan. ``image`` was loaded with the load settings of the plan."""
     if isinstance(image, Raster):
-        from imgsvc_core.pixels.reduction import render_raster  # it takes NumPy to load, so some time
+        from imgsvc_core.pixels.reduction import render_raster  # imports NumPy, which takes time
 
         return Rendered(render_raster(image, plan), ())
     if 1 < plan.frames < plan.info.frames:
@@ -41,17 +41,20 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     if plan.frame:
         image = split_frames(image)[plan.frame]
     run = Run(plan, marks)
-    return Rendered(_render_frames(image, run), tuple(run.regions))
+    if plan.frames == 1:
+        frame = ScaledFrame.loaded(image, plan)
+        rendered = _render_frame(frame, plan.steps, run, streaming=plan.load.sequential)
+    else:
+        rendered = _render_animation(image, run)
+    return Rendered(rendered, tuple(run.regions))
 
 
-def _render_frames(image: pyvips.Image, run: Run) -> pyvips.Image:
+def _render_animation(image: pyvips.Image, run: Run) -> pyvips.Image:
     """Render each frame into memory before the next one.
 
     Pipelines that wait to be computed hold buffers for each thread: too much memory for hundreds of frames.
     """
     plan = run.plan
-    if plan.frames == 1:
-        return _render_frame(ScaledFrame.loaded(image, plan), plan.steps, run, streaming=plan.load.sequential)
     if not plan.steps:
         return image
     read_once = has(image, "vips-sequential")
@@ -85,7 +88,7 @@ def _render_frame(
     for item in planned:
         step = item.step
         if (streaming and item.traits.rereads) or (item.traits.settles and not settled):
-            frame, streaming = frame.holding(in_memory(frame.image)), False
+            frame, streaming = attrs.evolve(frame, image=in_memory(frame.image)), False
         settled = settled and not item.traits.settles
         if isinstance(step, Apply):
             frame = ScaledFrame.whole(_applied(frame, step, run))
@@ -104,6 +107,6 @@ def _applied(frame: ScaledFrame, step: Apply, run: Run) -> pyvips.Image:
 
 @functools.cache
 def function_of_pixels(name: str) -> Any:
-    """Import a function that a step names as ``module:function`` when it is needed: many need numpy."""
+    """Return the function of a name ``module:function``. It is imported when needed: many need NumPy."""
     module, function = name.split(":")
     return getattr(import_module(f"imgsvc_core.pixels.{module}"), function)

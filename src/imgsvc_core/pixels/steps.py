@@ -1,4 +1,6 @@
-"""Move frames whose pixels a decoder has scaled. Places are numbers of the plan, and may be parts of pixels.
+"""Do the steps of a plan on frames whose pixels a decoder may have scaled.
+
+Places are in pixels of the plan, and may lie between pixels of the frame.
 
 There is a function for each class of `imgsvc_core.plan.steps`, which the pipeline names. It takes the frame,
 the step, and the state that all frames of the picture share.
@@ -27,7 +29,7 @@ from imgsvc_core.spec.thumbor_filters import Mark
 T = TypeVar("T")
 
 Marks = Callable[[Mark, Size, int], pyvips.Image]
-"""Return the picture that is laid over a picture of a size, while others take a number of bytes."""
+"""A function that returns the picture laid over a frame of a size, while others hold some bytes."""
 
 _NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded
 
@@ -66,10 +68,6 @@ class ScaledFrame:
             if whole != size:
                 image, size = resampling.completed(image, *whole), whole
         return cls(image, size, area, area.width / info.width, area.height / info.height)
-
-    def holding(self, image: pyvips.Image) -> ScaledFrame:
-        """Return the frame with other colors, or in memory."""
-        return attrs.evolve(self, image=image)
 
 
 @attrs.define
@@ -146,7 +144,7 @@ def crop_smartly(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledF
 
 
 def resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
-    """Resample all of a frame to a size, by factors and a kernel of libvips if they lead to it."""
+    """Resample all of a frame to a size. Factors and a kernel of libvips are used if they lead to it."""
     size, area, image = step.size, frame.area, None
     if step.pillow and frame.image.format == "uchar":
         return _resampled_by_pillow(frame, size)
@@ -176,7 +174,7 @@ def extend(frame: ScaledFrame, step: steps.Extend, run: Run) -> ScaledFrame:
 
 def to_srgb(frame: ScaledFrame, step: steps.ToSrgb, run: Run) -> ScaledFrame:
     """Convert a frame to sRGB or gray."""
-    return frame.holding(colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk))
+    return attrs.evolve(frame, image=colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk))
 
 
 def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
@@ -186,12 +184,12 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
         image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
-    return frame.holding(pointwise.apply_blocks(image, blocks))
+    return attrs.evolve(frame, image=pointwise.apply_blocks(image, blocks))
 
 
 def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
     """Lay a frame on a color."""
-    return frame.holding(shapes.flatten(frame.image, step.background))
+    return attrs.evolve(frame, image=shapes.flatten(frame.image, step.background))
 
 
 def _corrections(image: pyvips.Image) -> Any:
@@ -227,7 +225,7 @@ def _interesting(frame: ScaledFrame, size: Size, turn: int = 1) -> tuple[int, in
 
 
 def _resampled_by_pillow(frame: ScaledFrame, size: Size) -> ScaledFrame:
-    """Return all of the frame at a size, including last pixels of the decoder that it covers only in part."""
+    """Resample all of a frame to a size. Decoded pixels that it covers only in part count as whole."""
     area, image = frame.area, frame.image
     if area.left == area.top == 0:
         area = Area(0, 0, math.ceil(area.width), math.ceil(area.height))

@@ -65,7 +65,7 @@ def equalize(image: pyvips.Image, _: Equalize) -> pyvips.Image:
 
 
 def noise(image: pyvips.Image, filter: Noise) -> pyvips.Image:
-    """Add as much to all channels of a pixel, at random: up to half of the amount to either side."""
+    """Add the same random number to all channels of a pixel: up to half of the amount, up or down."""
     image = in_bytes(image)
     numbers = random_numbers(filter.seed or 1, image.width * image.height) % filter.amount
     grain = (numbers.astype(np.int64) - filter.amount // 2).clip(-255, 255).astype(np.int16)
@@ -81,7 +81,7 @@ def convolution(image: pyvips.Image, filter: Convolution) -> pyvips.Image:
 
 
 def wavelet_sharpen(image: pyvips.Image, filter: WaveletSharpen) -> pyvips.Image:
-    """Add detail: what each of five triangular blurs, twice as wide as the last one, takes away."""
+    """Add detail that five triangular blurs take away, each twice as wide as the one before."""
     image = in_bytes(image)
 
     def sharpened(color: pyvips.Image) -> pyvips.Image:

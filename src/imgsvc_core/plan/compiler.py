@@ -167,7 +167,7 @@ def _turn_late(steps: list[PlannedStep]) -> list[PlannedStep]:
 
 
 def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
-    """Return the crop or resampling that has the same effect when it is done before the turn."""
+    """Return the crop or resampling that has the same effect before the turn as this one after it."""
     back = turns.inverse(turn.orientation)
     before, after = turns.turned(planned.before, back), turns.turned(planned.after, back)
     step: Step = planned.step

@@ -13,15 +13,15 @@ from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely,
 from imgsvc_core.spec import Resize
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
-# The least factor of reduction from which a JPEG is decoded at a scale. The rest is left to the resampler:
-# the more, the nearer is the result to that of all pixels, as `benchmarks.sharpness` measures.
+# The least factor of reduction from which a JPEG is decoded at a scale. The resampler does the rest. The more
+# it does, the closer the result is to that of all pixels, as `benchmarks.sharpness` measures.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
 # The factor that the scaler of WebP leaves to the resampler, and the least total factor for it. At simpler
 # fractions, such as 1.5, crops would be placed less exactly.
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # The least factor that the smaller copies in JPEG 2000 and TIFF leave to the resampler.
 _LEVEL_LEAVES = 1.5
-# Pillow must give the same result as from all pixels, so it is left a factor larger by this.
+# Pillow's result must equal that of all pixels, so the decoder leaves it a factor larger by this.
 _EXTRA = 2.0
 # Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8

@@ -280,7 +280,7 @@ _MARK = Work[thumbor_filters.Mark](
     pixels="overlay:lay_mark",
     text=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
     # Its picture may have color, which is known only when it is opened.
-    # Laid over each other without an end in memory, marks read the pixels below again and again.
+    # Each mark would compute the pixels below it again, so the frame settles in memory between two marks.
     traits=lambda mark: Traits(
         rereads=True, settles=True, brings_color=True, brings_alpha=mark.blend != "over"
     ),

@@ -1,6 +1,6 @@
-"""Filters for code only, such as dialects. JSON, flags, schemas and docs do not know them.
+"""Filters that only code can ask for, such as dialects of URLs: JSON, flags, schemas and docs lack them.
 
-`unparse` writes a request with them as any other, and only `restore` reads it back.
+`unparse` writes a request with them like any other. Only `restore` reads it back.
 """
 
 from collections.abc import Mapping

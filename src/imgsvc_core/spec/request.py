@@ -205,7 +205,7 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
 
 @functools.lru_cache(maxsize=256)
 def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
-    """Parse a document that may come again and again."""
+    """Parse a document. The result is cached, because many pictures often have the same request."""
     return _parse(marshal.loads(plain), also_known)
 
 

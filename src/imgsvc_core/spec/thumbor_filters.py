@@ -121,7 +121,7 @@ class Convolution(Filter):
 
 @declared
 class WaveletSharpen(Filter):
-    """Strengthen detail of about a size, on the scales of a wavelet."""
+    """Strengthen detail of about one size, by a wavelet transform."""
 
     amount: float = param("Strength.", FACTOR, neutral=0.0)
     radius: float = param("Scale that is strengthened most: 0 is the finest, 4 the coarsest.", FACTOR)
