@@ -111,6 +111,13 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def tables(session: nox.Session) -> None:
+    """The tables of the documentation, written into its pages again."""
+    session.install("-e", ".[all]")
+    session.run("python", "docs/_ext/declarations.py")
+
+
+@nox.session
 def pictures(session: nox.Session) -> None:
     """The pictures of README and the documentation, made again."""
     session.install("-e", ".[all]")

@@ -33,7 +33,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 START = (DOCS / "start.md").read_text(encoding="utf-8")
 sys.path.insert(0, str(DOCS / "_ext"))
-strips, tables, plans, calls = map(importlib.import_module, ("strips", "tables", "plans", "calls"))
+strips, tables, plans, calls, declarations = map(
+    importlib.import_module, ("strips", "tables", "plans", "calls", "declarations")
+)
 
 
 def section(text: str, heading: str) -> str:
@@ -230,6 +232,26 @@ def test_links_of_pages_work_on_github_too(page: Path) -> None:
     assert not re.findall(r"\{(?:doc|ref|any|term)\}`", text)
     links = re.findall(r"\]\((?!\w+:)([^)#\s]+)", text)
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_of_pages_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert declarations.as_page(text) == text, "run nox -s tables"
+
+
+def test_a_page_that_is_stale_is_made_again() -> None:
+    before = "# A\n\n<!-- table: limits -->\nstale\n<!-- /table -->\n\n<!-- table: phases -->\n\nend\n"
+    page = declarations.as_page(before)
+    assert "stale" not in page
+    assert tables.limits() in page
+    assert tables.phases() in page
+    assert page.startswith("# A\n\n<!-- table: limits -->\n")
+    assert page.endswith("<!-- /table -->\n\nend\n")
+    assert declarations.as_page(page) == page
+    site = declarations.as_site(page)
+    assert tables.limits() in site
+    assert "<!--" not in site
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

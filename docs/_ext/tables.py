@@ -46,6 +46,7 @@ from imgsvc_urls.dialects.imgproxy.settings import ImgproxySettings
 from imgsvc_urls.dialects.ipx import Ipx
 
 NOTHING = "–"
+_COLUMNS = 80
 _REFERENCE = Path(__file__).parents[1] / "reference"
 _FILTERS = {f"filter.{item.key}": item for item in FILTERS}
 _BEFORE_FILTERS = PHASES[: PHASES.index("filter")]
@@ -74,7 +75,7 @@ def operations() -> str:
     for key, operation in _DECLARED.items():
         name = key.replace(".", "-")
         anchor = f'<span id="{name}"></span>'  # as if all sections were on the page with this table
-        rows.append((f"{anchor}[`{key}`]({_page_of(key)}#{name})", _first_sentence(operation)))
+        rows.append((f"{anchor}[`{key}`]({page_of(key)}#{name})", _first_sentence(operation)))
     return table(("operation", "what it does"), rows)
 
 
@@ -269,7 +270,7 @@ def command() -> str:
 
     from imgsvc_cli.app import cli
 
-    top = click.Context(cli, info_name="imgsvc", **cli.context_settings)
+    top = click.Context(cli, info_name="imgsvc", terminal_width=_COLUMNS, **cli.context_settings)
     parts = [f"```text\n{cli.get_help(top)}\n```"]
     for name in cli.list_commands(top):
         subcommand = cli.get_command(top, name)
@@ -318,7 +319,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def _page_of(path: str) -> str:
+def page_of(path: str) -> str:
     """Return the page that has the section of an operation."""
     pages = _REFERENCE.glob("operations/*.md")
     placeholder = f"<!-- operation: {path} -->"

@@ -20,7 +20,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "html"
     folder.mkdir()
     (folder / "index.html").write_text("<title>imgsvc</title>")
-    monkeypatch.setattr(docs, "folders", lambda: iter((tmp_path / "site", folder)))
+    monkeypatch.setattr(
+        docs, "pages", lambda: iter((tmp_path / "site" / "index.html", folder / "index.html"))
+    )
     return folder
 
 
@@ -55,7 +57,20 @@ def test_the_clone_is_found_that_pip_installed(
     (installed / "METADATA").write_text("Name: imgsvc\nVersion: 1\n")
     (installed / "direct_url.json").write_text(json.dumps({"url": clone.as_uri(), **info}))
     monkeypatch.syspath_prepend(installed.parent)
-    assert list(docs.folders())[-1] == clone / "docs" / "_build" / "html"
+    folder = clone / "docs"
+    assert list(docs.pages())[1:] == [folder / "_build" / "html" / "index.html", folder / "index.md"]
+
+
+def test_pages_of_a_clone_are_read_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "index.md"
+    text.write_text("# imgsvc")
+    monkeypatch.setattr(docs, "pages", lambda: iter((tmp_path / "index.html", text)))
+    assert run(["docs", "--path"]) == 0
+    told = capsys.readouterr()
+    assert told.out.strip() == str(text)
+    assert "nox -s docs" in told.err
 
 
 def test_what_is_not_built_is_told_with_the_remedy(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
