@@ -386,7 +386,7 @@ def test_commands_for_pictures_load_nothing_of_the_service() -> None:
         name.partition(".")[0]
         for name in json.loads(subprocess.check_output([sys.executable, "-c", dedent(code)]))
     }
-    assert not loaded & {"aiohttp", "alembic", "asyncio", "cryptography", "limits", "sqlalchemy"}
+    assert not loaded & {"aiohttp", "alembic", "asyncio", "cryptography", "sqlalchemy"}
 
 
 def test_groups_are_listed_with_their_commands() -> None:

@@ -9,8 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from typing import Any, Literal
 
 import attrs
 
@@ -19,12 +18,8 @@ from imgsvc_http.gate.addresses import client_network, is_within
 from imgsvc_http.gate.interprocess_counts import InterprocessCounts
 from imgsvc_http.settings.sections import Networks
 
-if TYPE_CHECKING:
-    from limits.aio.storage import RedisStorage  # it takes memory that a service without Redis can save
-
 _log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 10
-_PORT = 6379
 
 
 @attrs.frozen
@@ -70,6 +65,49 @@ class WindowCounts:
         return self._counts[key]
 
 
+class RedisCounts:
+    """Counts requests of a window for all nodes.
+
+    Args:
+        url: that of Redis.
+        seconds: the length of a window.
+
+    Raises:
+        SpecError: the URL is not one of Redis.
+    """
+
+    def __init__(self, url: str, seconds: int) -> None:
+        if find_spec("redis") is None:
+            raise MissingDependency("Redis needs the optional package redis: pip install 'imgsvc[cluster]'")
+        from redis.asyncio import Redis  # it takes memory that a service without Redis can save
+        from redis.exceptions import RedisError
+
+        self.failures = (OSError, TimeoutError, RedisError)
+        self._seconds = seconds
+        try:
+            self._redis: Redis = Redis.from_url(url)
+            pool: Any = self._redis.connection_pool
+            pool.make_connection()  # it checks the parameters of the URL
+        except Exception as error:  # errors of several packages, whose texts hold the password
+            message = (
+                "Setting 'cache.url' must be a URL such as redis://host:6379/0, got one that cannot be used"
+            )
+            raise SpecError([Problem("cache.url", message)]) from error
+
+    async def add(self, key: str, window: int) -> int:
+        """Add one to the count of a key in a window. Return it."""
+        name = f"imgsvc/{key}/{window}"
+        async with self._redis.pipeline() as pipeline:
+            pipeline.incr(name)
+            pipeline.expire(name, self._seconds)
+            count, _ = await pipeline.execute()
+        return int(count)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+
 class RateLimiter:
     """Count requests by key in fixed windows.
 
@@ -104,12 +142,9 @@ class RateLimiter:
         self._period = period_seconds
         self._clock = clock
         self._counts = counts or WindowCounts()
-        self._shared = _redis(cache_url) if cache_url else None
+        self._shared = RedisCounts(cache_url, period_seconds) if cache_url else None
         self._timeout_seconds = timeout_seconds
         self._shared_again_at = 0.0
-        self._failures: tuple[type[BaseException], ...] = (OSError, TimeoutError)
-        if self._shared is not None:
-            self._failures += _failures(self._shared)
 
     async def hit(self, key: str) -> RateState:
         """Count a request of a key. The state says if it is allowed."""
@@ -117,8 +152,8 @@ class RateLimiter:
             try:
                 async with asyncio.timeout(self._timeout_seconds):
                     now, window = self._now()
-                    return self._state(await self._shared.incr(f"{key}/{window}", self._period), now, window)
-            except self._failures as error:
+                    return self._state(await self._shared.add(key, window), now, window)
+            except self._shared.failures as error:
                 self._shared_again_at = time.monotonic() + _PAUSE_SECONDS
                 reason = str(error) or f"no answer within {self._timeout_seconds:g} seconds"
                 _log.warning("The cache is unreachable, so this node counts alone: %s", reason)
@@ -132,8 +167,7 @@ class RateLimiter:
     async def close(self) -> None:
         """Close the connections to the cache."""
         if self._shared is not None:
-            bridge: Any = self._shared.bridge
-            await bridge.get_connection().aclose()
+            await self._shared.close()
 
     def _now(self) -> tuple[float, int]:
         """Return the present moment and the number of its window."""
@@ -197,31 +231,3 @@ class Rates:
 
 
 _OF_ADDRESSES = {"requests": "address", "results": "results", "pictures": "pictures"}
-
-
-def _redis(url: str) -> RedisStorage:
-    if find_spec("redis") is None:
-        raise MissingDependency("Redis needs the optional package redis: pip install 'imgsvc[cluster]'")
-    from limits.aio.storage import RedisStorage
-
-    try:
-        storage = RedisStorage(f"async+{_with_port(url)}", implementation="redispy", key_prefix="imgsvc")
-        bridge: Any = storage.bridge
-        bridge.get_connection().connection_pool.make_connection()  # parses the URL
-    except Exception as error:  # errors of several packages, whose texts hold the password
-        message = "Setting 'cache.url' must be a URL such as redis://host:6379/0, got one that cannot be used"
-        raise SpecError([Problem("cache.url", message)]) from error
-    return storage
-
-
-def _with_port(url: str) -> str:
-    """Add the usual port to a URL without one, which `limits` requires."""
-    parts = urlsplit(url)
-    if not parts.hostname or parts.port is not None:
-        return url
-    return parts._replace(netloc=f"{parts.netloc.removesuffix(':')}:{_PORT}").geturl()
-
-
-def _failures(storage: RedisStorage) -> tuple[type[Exception], ...]:
-    found: Any = storage.base_exceptions
-    return found if isinstance(found, tuple) else (found,)
