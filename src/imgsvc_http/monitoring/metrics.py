@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -16,8 +16,6 @@ import attrs
 from prometheus_client import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
 
 from imgsvc_http.monitoring.phases import PHASES, Phases
 
@@ -126,8 +124,8 @@ METRICS = (
 )  # fmt: skip
 """All metrics, in the order of documentation."""
 
-_TOGETHER = {declared.name.removesuffix("_total"): declared.together for declared in METRICS}
-_COMBINED: Mapping[str, Callable[[float, float], float]] = {
+_DECLARED = {declared.name: declared for declared in METRICS}
+_COMBINED: Mapping[str, Callable[[Any, Any], Any]] = {
     "sum": operator.add,
     "largest": max,
     "any": lambda first, _: first,
@@ -135,6 +133,9 @@ _COMBINED: Mapping[str, Callable[[float, float], float]] = {
 
 Snapshot = Mapping[Metric, Mapping[tuple[str, ...], float]]
 """Values that are read when they are asked for, by the values of the labels."""
+
+Values = dict[str, dict[tuple[str, ...], Any]]
+"""The values of metrics by name and labels. A histogram has the counts of its buckets, and then the sum."""
 
 
 @attrs.define
@@ -175,37 +176,39 @@ class Metrics:
         for name, seconds in phases.items():
             self._phases[name].observe(seconds)
 
-    def exposition(self, snapshot: Snapshot) -> bytes:
-        """Return everything in the text format of Prometheus."""
+    def values(self, snapshot: Snapshot) -> Values:
+        """Return the values of this process."""
         counted: Snapshot = {
             REQUESTS: self._requests,
             ERRORS: self._errors,
             RECEIVED: {(): self._received},
             SENT: {(): self._sent},
         }
-        histograms = [_histogram(SECONDS, self._seconds), _histogram(PHASE_SECONDS, self._phases)]
-        return _text([*_families(counted), *histograms, *_families(snapshot)])
+        found: Values = {declared.name: dict(values) for declared, values in {**counted, **snapshot}.items()}
+        for declared, histograms in ((SECONDS, self._seconds), (PHASE_SECONDS, self._phases)):
+            found[declared.name] = {(label,): [*item.counts, item.sum] for label, item in histograms.items()}
+        return found
 
 
-def merged(expositions: Sequence[bytes]) -> bytes:
-    """Return the metrics of a node from those of its processes, all in the text format of Prometheus."""
-    families: dict[str, Family] = {}
-    values: dict[str, dict[tuple[str, frozenset[tuple[str, str]]], Sample]] = defaultdict(dict)
-    for text in expositions:
-        for family in text_string_to_metric_families(text.decode()):
-            families.setdefault(family.name, family)
-            known, combined = values[family.name], _COMBINED[_TOGETHER.get(family.name, "any")]
-            for sample in family.samples:
-                key = sample.name, frozenset(sample.labels.items())
-                value = combined(known[key].value, sample.value) if key in known else sample.value
-                known[key] = sample._replace(value=value)
-    for name, family in families.items():
-        family.samples = list(values[name].values())
-    return _text(families.values())
+def merged(processes: Iterable[Values]) -> Values:
+    """Return the values of a node from those of its processes."""
+    node: Values = {}
+    for values in processes:
+        for name, found in values.items():
+            known, combined = node.setdefault(name, {}), _COMBINED[_DECLARED[name].together]
+            for labels, value in found.items():
+                if labels not in known:
+                    known[labels] = value
+                elif isinstance(value, list):
+                    known[labels] = list(map(combined, known[labels], value))
+                else:
+                    known[labels] = combined(known[labels], value)
+    return node
 
 
-def _text(families: Iterable[Family]) -> bytes:
-    collected: Any = _Collected(list(families))
+def exposition(values: Values) -> bytes:
+    """Return values in the text format of Prometheus."""
+    collected: Any = _Collected([_family(_DECLARED[name], found) for name, found in values.items()])
     return generate_latest(collected)
 
 
@@ -219,20 +222,15 @@ class _Collected:
         return self.families
 
 
-def _histogram(declared: Metric, found: Mapping[str, _Histogram]) -> Family:
-    family = HistogramMetricFamily(declared.name, declared.doc, labels=declared.labels)
-    bounds = [*map(str, _BUCKETS), "+Inf"]
-    for label, histogram in found.items():
-        family.add_metric(
-            [label], list(zip(bounds, accumulate(histogram.counts), strict=True)), histogram.sum
-        )
+def _family(declared: Metric, found: Mapping[tuple[str, ...], Any]) -> Family:
+    if declared.kind == "histogram":
+        histogram = HistogramMetricFamily(declared.name, declared.doc, labels=declared.labels)
+        bounds = [*map(str, _BUCKETS), "+Inf"]
+        for labels, (*counts, total) in found.items():
+            histogram.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), total)
+        return histogram
+    kind = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
+    family = kind(declared.name, declared.doc, labels=declared.labels)
+    for labels, value in found.items():
+        family.add_metric(labels, value)
     return family
-
-
-def _families(snapshot: Snapshot) -> Iterator[Family]:
-    for declared, values in snapshot.items():
-        kind = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
-        family = kind(declared.name, declared.doc, labels=declared.labels)
-        for labels, value in values.items():
-            family.add_metric(labels, value)
-        yield family

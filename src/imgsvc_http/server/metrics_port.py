@@ -17,7 +17,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.cache import Cache
 from imgsvc_http.cache.statistics import STATES
 from imgsvc_http.monitoring import metrics
-from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, merged
+from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, Values, exposition, merged
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.server.log import lost_lines
 from imgsvc_http.services import Services
@@ -44,9 +44,10 @@ async def serving_metrics(services: Services) -> AsyncIterator[None]:
         return
 
     async def answer(request: web.Request) -> web.Response:
-        own = services.metrics.exposition(await snapshot(services))
-        others = await _of_others(services) if services.process.has_duties else []
-        body = merged([own, *others]) if others else own
+        own = services.metrics.values(await snapshot(services))
+        if not services.process.has_duties:
+            return web.json_response([[name, list(values.items())] for name, values in own.items()])
+        body = exposition(merged([own, *await _of_others(services)]))
         return web.Response(body=body, headers={"Content-Type": MEDIA_TYPE})
 
     app = web.Application()
@@ -78,15 +79,15 @@ async def _listen(runner: web.AppRunner, settings: MonitoringSettings) -> None:
         raise SpecError([Problem("monitoring.metrics_port", message)]) from error
 
 
-async def _of_others(services: Services) -> list[bytes]:
+async def _of_others(services: Services) -> list[Values]:
     """Return the metrics of the other processes of the node, except of those that do not answer."""
     asked = await asyncio.gather(
         *(_asked(services, number) for number in range(1, services.process.processes)), return_exceptions=True
     )
-    return [found for found in asked if isinstance(found, bytes)]
+    return [found for found in asked if not isinstance(found, BaseException)]
 
 
-async def _asked(services: Services, number: int) -> bytes:
+async def _asked(services: Services, number: int) -> Values:
     timeout = aiohttp.ClientTimeout(_OTHERS_SECONDS)
     with _socket_of(services, number) as path:
         connector = aiohttp.UnixConnector(str(path))
@@ -94,7 +95,8 @@ async def _asked(services: Services, number: int) -> bytes:
             aiohttp.ClientSession(connector=connector, timeout=timeout) as client,
             client.get(f"http://node{_PATH}", raise_for_status=True) as response,
         ):
-            return await response.read()
+            told = await response.json()
+    return {name: {tuple(labels): value for labels, value in values} for name, values in told}
 
 
 @contextlib.contextmanager
