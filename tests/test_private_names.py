@@ -28,6 +28,7 @@ NAMES = {
         "_force_close", "_lingering_time", "_request_count", "_task_handler", "_waiter",
     ),
     "azure.core.pipeline.transport:AioHttpTransport": ("_get_request_data",),
+    "dbos:DBOS": ("_recover_pending_workflows",),
     "fsspec:AbstractFileSystem": ("_get_kwargs_from_urls", "_strip_protocol"),
     "gcsfs:GCSFileSystem": (
         "_call", "_format_path", "_get_headers", "_get_params", "_location", "_request", "_set_session",

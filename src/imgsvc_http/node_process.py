@@ -27,8 +27,6 @@ class NodeProcess:
         changes: tells of what another process or a command changed and this one remembers otherwise.
         running: how many pictures the workers of each process work on.
         engine_wanted: set by a process that has a job for the engine of webhooks.
-        engine_ready: set when that engine has started.
-        engine_failure: why it could not, the last time: one number of `StartFailure`.
         forkserver: was begun before. Of several processes, each forks its own from it. Without it one is
             begun.
     """
@@ -44,8 +42,6 @@ class NodeProcess:
         default=attrs.Factory(lambda process: SharedNumbers(process.processes), takes_self=True), repr=False
     )
     engine_wanted: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
-    engine_ready: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
-    engine_failure: SharedNumbers = attrs.field(factory=lambda: SharedNumbers(1), repr=False)
     forkserver: Forkserver | None = attrs.field(default=None, repr=False)
 
     @property

@@ -43,7 +43,7 @@ class Webhook:
 
     @classmethod
     def of(cls, record: Record) -> Webhook:
-        """Return what is shown of a record."""
+        """Return the answer's form of a record."""
         return cls(**attrs.asdict(record, recurse=False))
 
 

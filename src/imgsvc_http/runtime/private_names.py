@@ -1,4 +1,4 @@
-"""Private names of aiohttp, asyncio, uvloop and multipart that the service uses.
+"""Private names of aiohttp, asyncio, uvloop, multipart and DBOS that the service uses.
 
 They stand here and nowhere else, so that a release that renames one fails one test. The core and the batch
 have such a module, too, as neither may know of a web framework.
@@ -101,3 +101,10 @@ def connect_with(connector: TCPConnector, connection: type[ResponseHandler]) -> 
     """Let a connector make connections of a class."""
     factory: Any = partial(connection, loop=connector._loop)
     connector._factory = factory
+
+
+def recover_workflows_of(executors: list[str]) -> None:
+    """Let DBOS put the interrupted workflows of dead executors back into their queues."""
+    from dbos import DBOS
+
+    DBOS._recover_pending_workflows(executors)

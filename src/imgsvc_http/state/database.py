@@ -1,6 +1,6 @@
 """The database: SQLite in a file for one node, PostgreSQL for several.
 
-Whatever works with it is a plain function whose first argument is a connection. `reading` and `writing` turn
+All work with it is done by plain functions whose first argument is a connection. `reading` and `writing` turn
 such a function into a coroutine function of a `Database`, which runs it in a thread.
 """
 
@@ -119,9 +119,9 @@ class Database:
             return work(connection)
 
     async def _in_group(self, work: Callable[[Connection], T], durable: bool) -> T:
-        """Write to SQLite, which has one writer at a time, together with all who wait meanwhile.
+        """Write to SQLite, which has one writer at a time, in one transaction with all other waiting writes.
 
-        However many wait, the next one waits for two commits at most ("group commit").
+        This is group commit: however many wait, the next one waits for two commits at most.
         """
         write = _Write(work, durable, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
@@ -221,7 +221,7 @@ def writing(work: Work[P, T]) -> Run[P, T]:
 
 
 def counting(work: Work[P, T]) -> Run[P, T]:
-    """Do the same as `writing`, without waiting for the disk on SQLite: for counts that change often."""
+    """Turn a function into one transaction that does not wait for the disk on SQLite: for frequent counts."""
     return _writing(work, durable=False)
 
 

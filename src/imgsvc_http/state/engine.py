@@ -23,19 +23,13 @@ _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 _BUSY_MS = 20_000
 _CONNECT_SECONDS = 10
 _IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 4, 2, 3
-# With these either side notices within ten seconds that the other one's machine is gone.
-_CLIENT_KEEPALIVE = {
+# With these it notices within ten seconds that the machine of the server is gone.
+_KEEPALIVE = {
     "keepalives_idle": _IDLE_SECONDS,
     "keepalives_interval": _INTERVAL_SECONDS,
     "keepalives_count": _PROBES,
     "tcp_user_timeout": 10_000,
 }
-SERVER_KEEPALIVE = {
-    "tcp_keepalives_idle": _IDLE_SECONDS,
-    "tcp_keepalives_interval": _INTERVAL_SECONDS,
-    "tcp_keepalives_count": _PROBES,
-}
-"""Settings of PostgreSQL for the probes that the server sends."""
 
 
 def open_engine(url: str) -> Engine:
@@ -102,7 +96,7 @@ def _with_keepalive(url: URL) -> URL:
     """Add the settings of probes to those of the URL, which win."""
     if url.get_backend_name() != "postgresql":
         return url
-    return url.set(query={**{name: str(value) for name, value in _CLIENT_KEEPALIVE.items()}, **url.query})
+    return url.set(query={**{name: str(value) for name, value in _KEEPALIVE.items()}, **url.query})
 
 
 def _postgresql(url: URL) -> Engine:

@@ -20,7 +20,7 @@ import attrs
 from sqlalchemy import ColumnElement, Connection, delete, select
 
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.state.database import Database, counting, upsert
+from imgsvc_http.state.database import Database, counting, reading, upsert
 from imgsvc_http.state.tables import LeaseRow
 
 _log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ LEASE = timedelta(seconds=10)
 """How long a lease lasts that is not renewed."""
 
 _RENEWALS_IN_LEASE = 5
+_ANSWER_SECONDS = 10
 
 
 @attrs.define(eq=False)
@@ -70,8 +71,12 @@ class Lease:
     async def renew(self) -> None:
         """Renew the lease. If the database is away, it may expire."""
         began = time.monotonic()
+        writing = asyncio.ensure_future(_put(self.db, self.holder, now() + self.duration))
+        await asyncio.wait([writing], timeout=_ANSWER_SECONDS)
+        if not writing.done():
+            self.db.drop_connections()  # to a server that hangs: all calls that wait for it fail
         try:
-            await _put(self.db, self.holder, now() + self.duration)
+            await writing
         except Exception as error:  # whatever a driver makes of a lost connection
             _log.warning("The lease of this process was not renewed; trying again: %s", error)
         else:
@@ -105,6 +110,12 @@ def _put(connection: Connection, holder: str, until: datetime) -> None:
 @counting
 def _end(connection: Connection, holder: str) -> None:
     connection.execute(delete(LeaseRow).where(LeaseRow.holder == holder))
+
+
+@reading
+def holders(connection: Connection, now: datetime) -> set[str]:
+    """Return the processes that have a lease."""
+    return set(connection.execute(select(LeaseRow.holder).where(LeaseRow.expires_at > now)).scalars())
 
 
 def end_all_in(connection: Connection) -> None:

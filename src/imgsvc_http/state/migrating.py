@@ -31,7 +31,7 @@ _VERSION = Table(  # as alembic makes it
 
 @attrs.frozen
 class Versions:
-    """The version that the tables of a database have, the newest one that is known here, and what follows."""
+    """The version that the tables of a database have, and the newest one that is known here."""
 
     present: str | None
     newest: str
@@ -39,7 +39,7 @@ class Versions:
 
 
 async def migrate(url: str) -> None:
-    """Bring the tables of a database up to date; other nodes may do the same at the same time.
+    """Bring the tables of a database up to date. Several nodes may do so at the same time.
 
     Raises:
         SpecError: nothing answers at the URL, or a newer version has made the tables.
@@ -103,7 +103,7 @@ def _present(connection: Connection) -> str | None:
 
 
 def migrate_blocking(url: str) -> None:
-    """Do the same in the thread of the caller."""
+    """Bring the tables of a database up to date, in the thread of the caller."""
     engine = open_engine(url)
     try:
         with engine.connect() as connection:

@@ -24,7 +24,7 @@ _RETRIED = frozenset({408, 425, 429})
 
 @attrs.frozen
 class Delivery:
-    """What became of an attempt, in a few words. ``code`` is 0 if the endpoint did not answer."""
+    """The outcome of an attempt. ``code`` is 0 if the endpoint did not answer."""
 
     code: int
     reason: str

@@ -1,35 +1,29 @@
 """The durable engine: jobs in its queues survive the death of a process.
 
 It is DBOS, which keeps its queues in the service's own database, so that a record and its job are committed
-together. Jobs may run more than once; those of `jobs` are written for that. DBOS takes memory and polls its
-queues, so nothing of it is loaded before the engine starts, and that may be as late as the first job.
+together. DBOS starts jobs within limits and when they are due, and starts those of a dead process again. So
+jobs may run more than once; those of `jobs` are written for that. DBOS takes memory and polls its queues, so
+nothing of it is loaded before the first webhook.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import os
-import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from cachetools import TTLCache
 from sqlalchemy import Connection
-from sqlalchemy.exc import TimeoutError as DatabaseTimeout
 
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
-from imgsvc_http.runtime.shared_memory import SharedEvent, SharedNumbers
+from imgsvc_http.runtime.private_names import recover_workflows_of
+from imgsvc_http.runtime.shared_memory import SharedEvent
 from imgsvc_http.state.engine import with_keepalive
-from imgsvc_http.state.failures import is_disk_full
-from imgsvc_http.state.vault import MissingMasterKey
 from imgsvc_http.webhooks.transient import is_transient
 
 if TYPE_CHECKING:
@@ -45,25 +39,13 @@ _VERSION = "1"
 _SCHEMA = "imgsvc_engine"
 _POLL_SECONDS = 0.5  # polling takes time that pictures could have, also when the queues are empty
 _MESSAGE_POLL_SECONDS = 5.0  # for messages between workflows, which are not used
-_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 0.25, 10.0
-_MOST_FAILURES = 5
 _THREADS = 32
-_MOST_PARKED, _PARKED_SECONDS = 100_000, 10
 _INTERRUPT_SECONDS = 10
-_READY_SECONDS, _LOOK_SECONDS = 30, 0.05
 _DELETED_AT_ONCE = 1000
 
 
-class StartFailure(IntEnum):
-    """Why the engine could not start."""
-
-    NONE = 0
-    FULL_DISK = 1
-    OTHER = 2
-
-
-class _Interrupted(BaseException):
-    """Ends a run of a job such that the engine does not take the job for done."""
+class _PutOff(BaseException):
+    """Ends a run of a job such that DBOS does not take the job for done."""
 
 
 @attrs.frozen
@@ -76,19 +58,19 @@ class JobClaim:
 
 
 class Queues:
-    """Puts jobs into their queues, from any process. The tables of the engine have to exist.
+    """Puts jobs into their queues, from any process.
 
     Args:
-        database_url: the service's database.
+        database_url: the service's database, which gets the tables of DBOS if it has none.
     """
 
     def __init__(self, database_url: str) -> None:
-        from dbos import DBOSClient
+        from dbos import DBOS, DBOSClient
 
+        url = with_keepalive(database_url)
+        DBOS.migrate(url, schema=_SCHEMA)
         self._client = DBOSClient(
-            system_database_url=with_keepalive(database_url),
-            dbos_system_schema=_SCHEMA,
-            application_name="imgsvc",
+            system_database_url=url, dbos_system_schema=_SCHEMA, application_name="imgsvc"
         )
 
     def close(self) -> None:
@@ -122,50 +104,35 @@ class Engine:
         database_url: the service's database.
         node: the name of this node. A node that starts again under its name resumes its interrupted jobs.
         wanted: set by a process of the service that has a job for the queues.
-        ready: set when the queues are there for all of them.
-        failure: the `StartFailure` of the last attempt to start.
     """
 
-    def __init__(
-        self,
-        database_url: str,
-        node: str,
-        *,
-        wanted: SharedEvent,
-        ready: SharedEvent,
-        failure: SharedNumbers,
-    ) -> None:
+    def __init__(self, database_url: str, node: str, *, wanted: SharedEvent) -> None:
         self.node = node
         self.wanted = wanted
-        self.ready = ready
-        self.failure = failure
-        self.ending = False
-        self._begun = False
-        self._url = with_keepalive(database_url)
+        self._url = database_url
         self._queues: Queues | None = None
         self._connecting = asyncio.Lock()
-        self._running: set[str] = set()
-        self._parked: TTLCache[str, None] = TTLCache(_MOST_PARKED, _PARKED_SECONDS)
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], str] = {}
+        self._begun = self._ending = False
         self._started = asyncio.Event()
 
     @property
     def running(self) -> frozenset[str]:
-        """The ids of the jobs that run here, or wait here for a master key."""
-        return frozenset(self._running).union(self._parked)
+        """The ids of the jobs that run here, or whose outcome is being written."""
+        return frozenset(self._tasks.values())
 
     async def start(self, jobs: Mapping[str, tuple[Job, int]], give_up: Job) -> None:
         """Run jobs from now on.
 
         Args:
-            jobs: the jobs by name, and how many of each may run on this node; those of one account take at
-                most half of that.
+            jobs: the jobs by name, and how many of each may run on a node; those of one account take at most
+                half of that.
             give_up: settles a webhook whose job fails for reasons that do not pass.
         """
         logging.getLogger("dbos").setLevel(logging.WARNING)
         config: DBOSConfig = {
             "name": "imgsvc",
-            "system_database_url": self._url,
+            "system_database_url": with_keepalive(self._url),
             "application_version": _VERSION,
             "executor_id": self.node,
             "dbos_system_schema": _SCHEMA,
@@ -175,11 +142,9 @@ class Engine:
             "run_migrations": False,
         }
         self._begun = True
-        await run_in_daemon_thread(import_module, "dbos")
+        await self.connect()
         dbos = self._dbos
         try:
-            # Its indexes wait for all open transactions, which may include some of this event loop.
-            await run_in_daemon_thread(dbos.migrate, self._url, schema=_SCHEMA)
             dbos(config=config)
             dbos.listen_queues(list(jobs))  # in an upgrade, newer nodes have queues of jobs unknown here
             for name, (job, _) in jobs.items():
@@ -193,45 +158,18 @@ class Engine:
                     partition_worker_concurrency=most // 2,  # a partition has the jobs of an account
                     polling_interval_sec=_POLL_SECONDS,
                 )
-        except Exception as error:
-            self.failure[0] = StartFailure.FULL_DISK if is_disk_full(error) else StartFailure.OTHER
+        except Exception:
             await run_in_daemon_thread(dbos.destroy, destroy_registry=True)  # or it could not start again
             raise
-        self.failure[0] = StartFailure.NONE
-        self.ready.set()
-        await self.connect()
         self._started.set()
 
     async def connect(self) -> None:
-        """Open the queues, once the engine of the service has started for them.
-
-        Raises:
-            OSError: it cannot start, as the disk is full.
-            DatabaseTimeout: it cannot start for another reason, or not in time.
-        """
+        """Open the queues, and let the engine start."""
         async with self._connecting:
             if self._queues is None:
+                await run_in_daemon_thread(import_module, "dbos")
+                self._queues = await run_in_daemon_thread(Queues, self._url)
                 self.wanted.set()
-                await self._await_start()
-                self._queues = await asyncio.to_thread(Queues, self._url)
-
-    async def _await_start(self) -> None:
-        waiting, end = asyncio.create_task(self.ready.wait()), time.monotonic() + _READY_SECONDS
-        try:
-            while not waiting.done():
-                await asyncio.wait([waiting], timeout=_LOOK_SECONDS)
-                if self.failure[0] == StartFailure.FULL_DISK:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if self.failure[0] or time.monotonic() > end:
-                    raise DatabaseTimeout("The engine of webhooks has not started.")
-        finally:
-            waiting.cancel()
-            await asyncio.wait([waiting])
-
-    async def disconnect(self) -> None:
-        """Close the queues, if they are open."""
-        if self._queues is not None:
-            await asyncio.to_thread(self._queues.close)
 
     async def stop(self, seconds: float) -> None:
         """Start no more jobs, let running ones finish for a while, and interrupt the rest.
@@ -239,10 +177,11 @@ class Engine:
         Interrupted jobs run again when this node comes back, or on another node. Whatever jobs use has to
         stay open until this returns: a failure for that would be taken for the outcome of the request.
         """
-        self.ending = True
+        self._ending = True
         if self._begun:
             await self._stop(seconds)
-        await self.disconnect()
+        if self._queues is not None:
+            await asyncio.to_thread(self._queues.close)
 
     async def _stop(self, seconds: float) -> None:
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of every interrupted job
@@ -284,6 +223,10 @@ class Engine:
         for queue, ids in queues.items():
             await self._dbos.resume_workflows_async(ids, queue_name=queue)
 
+    async def put_back_all_of(self, nodes: Iterable[str]) -> None:
+        """Put the jobs of dead nodes back into their queues. Several nodes may do so at the same time."""
+        await run_in_daemon_thread(recover_workflows_of, list(nodes))
+
     async def delete_finished(self) -> None:
         """Delete the rows of finished jobs, whose outcome the records of their webhooks have."""
         while finished := await self._dbos.list_workflows_async(
@@ -295,58 +238,31 @@ class Engine:
             await self._dbos.delete_workflows_async([item.workflow_id for item in finished])
 
     def _workflow(self, job: Job, give_up: Job) -> Callable[[str, int], Awaitable[None]]:
-        """Return a workflow that retries a job until it succeeds, since DBOS ends a workflow that fails.
+        """Return the workflow of a job.
 
-        A wrong request is no failure of its job: the job succeeds with that result. A job that fails again
-        and again although the database answers is given up, so that it does not keep others waiting.
+        A wrong request is no failure of its job: the job succeeds with that result. A job that fails for a
+        reason that passes is put off: it stays claimed, and is put back into its queue a few seconds later.
         """
 
         async def workflow(id_: str, attempt: int) -> None:
-            backoff, failures = _FIRST_BACKOFF_SECONDS, 0
-            own = self._dbos.workflow_id or ""
-            self._follow(asyncio.current_task())
-            self._running.add(own)
-            try:
-                await self._started.wait()  # interrupted jobs are resumed before the engine is ready
-                if self.ending:
-                    raise _Interrupted
-                while True:
-                    try:
-                        if failures < _MOST_FAILURES:
-                            return await job(id_, attempt)
-                        _log.error("The job of %s is given up.", id_)
-                        return await give_up(id_, attempt)
-                    except Exception as error:  # a job that fails is started again
-                        if self.ending:
-                            raise _Interrupted from error
-                        if isinstance(error, MissingMasterKey):
-                            self._park(own, error)
-                            raise _Interrupted from error
-                        transient = is_transient(error)
-                        failures += not transient
-                        _log.warning(
-                            "The job of %s is retried in %g seconds: %s",
-                            id_,
-                            backoff,
-                            error,
-                            exc_info=None if transient else error,
-                        )
-                        await asyncio.sleep(backoff)
-                        backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
-            finally:
-                self._running.discard(own)
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks[task] = self._dbos.workflow_id or ""
+            task.add_done_callback(self._tasks.pop)
+            await self._started.wait()  # interrupted jobs are resumed before the engine is ready
+            if self._ending:
+                raise _PutOff
+            for attempted in (job, give_up):
+                try:
+                    return await attempted(id_, attempt)
+                except Exception as error:
+                    if self._ending:
+                        raise _PutOff from error
+                    if is_transient(error):
+                        _log.warning("The job of %s is put off: %s", id_, error)
+                        raise _PutOff from error
+                    _log.error("The job of %s is given up.", id_, exc_info=error)
+            return None
 
         workflow.__qualname__ = f"workflow_{uuid.uuid4().hex}"
         return workflow
-
-    def _park(self, own: str, error: Exception) -> None:
-        """Leave a job that this node has no master key for: another node may have it, or this one later."""
-        if not self._parked:
-            _log.warning("Webhooks wait for their master key: %s", error)
-        self._parked[own] = None
-
-    def _follow(self, task: asyncio.Task[Any] | None) -> None:
-        """Keep a task until it has ended, including what the engine does after the job."""
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)

@@ -1,6 +1,7 @@
 """The jobs of webhooks: process, and deliver.
 
-Each job reads the record first, so that running it again does no harm.
+The record of a webhook is the checkpoint of its jobs. A step of DBOS would have another one, which cannot be
+committed together with the record. Each job reads the record first, so running it again does no harm.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
 from imgsvc_http.webhooks.records import AsyncRequest, Attempt, Enqueue, Work
 from imgsvc_http.webhooks.transient import is_transient
-from imgsvc_http.workers.fair_queue import FairQueue
 
 PROCESS, DELIVER = "webhook-process", "webhook-deliver"
 """The names of the jobs."""
@@ -47,17 +47,12 @@ _log = logging.getLogger(__name__)
 
 @attrs.define
 class Webhooks:
-    """Accepts asynchronous requests, and works on them.
-
-    ``pictures`` limits how many are processed at a time, in fair turns between accounts, as some sources are
-    slow. Far more notifications run: endpoints may be slow.
-    """
+    """Accepts asynchronous requests, and works on them."""
 
     services: Services
     engine: Engine
     deliverer: Deliverer
     uploads: PendingUploads
-    pictures: FairQueue
     _secrets: LookupCache[str, tuple[str, ...]] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -86,9 +81,7 @@ class Webhooks:
         """Process the picture of a webhook, and notify at once unless there is a delay."""
         work = await self._work(id_)
         if work is not None and work.status == "created":
-            async with self.pictures.slot(work.account_id):
-                payload = await self._payload(work)
-            work = await self._keep_result(work, payload)
+            work = await self._keep_result(work, await self._payload(work))
         if work is not None:
             await asyncio.gather(self._delete_upload(work), self._notify_unless_delayed(work))
 

@@ -35,7 +35,7 @@ Enqueue = Callable[[Connection], None]
 
 @attrs.frozen(kw_only=True)
 class Attempt:
-    """What became of an attempt to notify the endpoint."""
+    """The outcome of an attempt to notify the endpoint."""
 
     at: datetime
     code: int = documented("The status of the endpoint; 0 if there was none.", schema={"minimum": 0})
@@ -106,7 +106,7 @@ def create(
 ) -> bool:
     """Accept a request and count its picture. Return False if the quota is used up.
 
-    What follows is done in the same transaction: enqueue its processing.
+    The functions of ``then`` are called in the same transaction. One of them enqueues its processing.
 
     Raises:
         QuotaHeld: other processes have reserved what is left of the quota.
@@ -162,8 +162,18 @@ def change(
 ) -> bool:
     """Change a webhook that is in one of some statuses, and enqueue the job that follows.
 
-    With ``during``, change it only while that attempt is due. With ``refund``, take its picture back if it
-    was not processed before. Return False if another process has changed it before.
+    Args:
+        connection: a connection within a transaction.
+        id_: the webhook.
+        now: the present moment.
+        since: the statuses that it may have.
+        during: the attempt that must be due; any by default.
+        enqueue: puts the job that follows into its queue.
+        refund: whether to take its picture back, unless it was processed before.
+        values: the new values.
+
+    Returns:
+        False if another process has changed the webhook before.
     """
     if refund and (uncounted := connection.execute(_UNCOUNT, {"wanted": id_}).first()) is not None:
         accounts.uncount_picture(connection, uncounted.account_id, uncounted.created_at)

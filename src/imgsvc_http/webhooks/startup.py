@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from imgsvc_http.fetching.address_guard import AddressGuard
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import Services
-from imgsvc_http.settings import sizing_of
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.delivery import Deliverer
 from imgsvc_http.webhooks.engine import Engine
 from imgsvc_http.webhooks.jobs import DELIVER, PROCESS, Webhooks
-from imgsvc_http.webhooks.takeover import watch, watch_cluster
-from imgsvc_http.workers.fair_queue import FairQueue
+from imgsvc_http.webhooks.takeover import watch
 
 _log = logging.getLogger(__name__)
 
-_JOBS_AT_ONCE = 1000  # of each kind on a node: most of them wait for an endpoint
+# At a time on a node. Most notifications wait for an endpoint. DBOS looks into its queues twice a second, so
+# these numbers bound how many pictures a second are begun, too.
+_PICTURES, _NOTIFICATIONS = 128, 1000
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _RETRY_SECONDS = 5
@@ -32,62 +29,51 @@ _SINGLE_NODE = "imgsvc"
 
 @contextlib.asynccontextmanager
 async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
-    """Resume the jobs that an earlier run left, and run jobs until the block ends.
-
-    Without any webhook in the database the engine starts with the first one. Of nodes on one database each
-    runs its engine all the time, as it may have to take over the first webhook of another one. A process
-    without that duty only accepts webhooks.
-    """
-    settings, process = services.settings, services.process
+    """Accept webhooks, and work on them in the first process, until the block ends."""
     webhooks = _webhooks(services)
-    engine, deliverer = webhooks.engine, webhooks.deliverer
-    if not process.has_duties:
-        try:
-            yield webhooks
-        finally:
-            await engine.disconnect()
-            await deliverer.close()
-        return
-    locked, working = asyncio.Event(), asyncio.Event()
-    watching: list[asyncio.Task[None]] = []
-    cleaning: list[asyncio.Task[None]] = []
-
-    async def begin() -> None:
-        if services.db.is_shared:
-            watching.append(asyncio.create_task(watch_cluster(services.db, engine, locked, working)))
-            await locked.wait()  # or others would take over the first jobs of this node
-        jobs = {PROCESS: (webhooks.process, _JOBS_AT_ONCE), DELIVER: (webhooks.deliver, _JOBS_AT_ONCE)}
-        await engine.start(jobs, webhooks.give_up)
-        working.set()
-        if not services.db.is_shared:
-            watching.append(asyncio.create_task(watch(engine)))
-        cleaning.append(asyncio.create_task(_repeat(_FINISHED_SECONDS, engine.delete_finished)))
-
+    engine = webhooks.engine
+    tasks: list[asyncio.Task[None]] = []
+    if services.process.has_duties:
+        tasks = [
+            asyncio.create_task(_run(services, webhooks)),
+            asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_old)),
+            asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_orphans)),
+        ]
     try:
-        if services.db.is_shared or await records.exist(services.db):
-            await begin()
-        else:
-            cleaning.append(asyncio.create_task(_begin_when_wanted(engine, begin)))
-        cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_old)))
-        cleaning.append(asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_orphans)))
         yield webhooks
     finally:
-        await _cancel(cleaning)
-        await engine.stop(settings.server.shutdown_seconds)
-        await _cancel(watching)  # from now on other nodes may take over the jobs of this one
-        await deliverer.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await engine.stop(services.settings.server.shutdown_seconds)
+        await webhooks.deliverer.close()
+
+
+async def _run(services: Services, webhooks: Webhooks) -> None:
+    """Run jobs, and put lost ones back, until this is cancelled.
+
+    Without any webhook in the database the engine starts with the first one. Of nodes on one database each
+    runs its engine all the time, as it may have to take over the first webhook of another one.
+    """
+    engine, db = webhooks.engine, services.db
+    jobs = {PROCESS: (webhooks.process, _PICTURES), DELIVER: (webhooks.deliver, _NOTIFICATIONS)}
+    while True:
+        try:
+            if not (db.is_shared or await records.exist(db)):
+                await engine.wanted.wait()
+            await engine.start(jobs, webhooks.give_up)
+            break
+        except Exception:  # of the database, which may come back
+            _log.exception("Webhooks do not run; trying again in %g seconds.", _RETRY_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
+    await asyncio.gather(watch(db, engine), _repeat(_FINISHED_SECONDS, engine.delete_finished))
 
 
 def _webhooks(services: Services) -> Webhooks:
     """Return the webhooks of a process, whose engine is not started."""
-    settings, process = services.settings, services.process
-    engine = Engine(
-        settings.database_url,
-        _node_name() if services.db.is_shared else _SINGLE_NODE,
-        wanted=process.engine_wanted,
-        ready=process.engine_ready,
-        failure=process.engine_failure,
-    )
+    settings = services.settings
+    node = services.lease.holder if services.db.is_shared else _SINGLE_NODE
+    engine = Engine(settings.database_url, node, wanted=services.process.engine_wanted)
     deliverer = Deliverer(
         AddressGuard.allowing(settings.fetch.private_allowed),
         settings.webhooks.seconds,
@@ -96,30 +82,7 @@ def _webhooks(services: Services) -> Webhooks:
     uploads = PendingUploads(
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
-    most = 2 * sizing_of(settings).workers
-    pictures = FairQueue(most, extra=most, room=sys.maxsize, seconds=None)
-    return Webhooks(services, engine, deliverer, uploads, pictures)
-
-
-async def _begin_when_wanted(engine: Engine, begin: Callable[[], Awaitable[None]]) -> None:
-    await engine.wanted.wait()
-    while True:
-        try:
-            return await begin()
-        except Exception:  # of the database, which may come back
-            _log.exception("Webhooks do not run; trying again in %g seconds.", _RETRY_SECONDS)
-        await asyncio.sleep(_RETRY_SECONDS)
-
-
-def _node_name() -> str:
-    """Return another name at each start, so that no two nodes process one."""
-    return f"node-{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
-
-
-async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    return Webhooks(services, engine, deliverer, uploads)
 
 
 async def _repeat(seconds: float, clean_up: Callable[[], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_http.runtime.shared_memory import SharedEvent, SharedNumbers
+from imgsvc_http.runtime.shared_memory import SharedEvent
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.webhooks.engine import Engine, Job
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio
 
 @contextlib.asynccontextmanager
 async def running(url: str, job: Job, most: int) -> AsyncIterator[Engine]:
-    engine = Engine(url, "node", wanted=SharedEvent(), ready=SharedEvent(), failure=SharedNumbers(1))
+    engine = Engine(url, "node", wanted=SharedEvent())
     await engine.start({"job": (job, most)}, job)
     try:
         yield engine

@@ -274,3 +274,24 @@ async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -
         finally:
             await kill(service)
     assert {id_: record["status"] for id_, record in found.items()} == {reply.json["id"]: "delivered"}
+
+
+async def test_a_kill_while_an_attempt_waits_neither_repeats_nor_forgets_one(tmp_path: Path) -> None:
+    settings, state = SETTINGS | {"webhooks.retries": "1,4,1"}, tmp_path / "state"
+    async with receiving() as receiver:
+        receiver.answers["/"] = [500]
+        service = await running(state, "", settings)
+        async with service.client() as client:
+            await upload(client, encoded.jpeg().data, {"webhook": {"url": f"{receiver.url}/"}})
+            await receiver.arrived(2)
+            while (await records(client)).popitem()[1]["status"] != "scheduled":
+                await asyncio.sleep(0.02)
+        await kill(service)
+        service = await running(state, service.key, settings)
+        try:
+            async with service.client() as client:
+                found = await settled(client, 60)
+        finally:
+            await kill(service)
+    assert [(record["status"], len(record["attempts"])) for record in found.values()] == [("failed", 4)]
+    assert len(receiver.posts) == 4

@@ -85,6 +85,6 @@ async def test_nodes_get_a_new_master_key_one_after_the_other(tmp_path: Path) ->
             found = await settled(ahead, 120)
             assert found == await records(behind)
             log = (tmp_path / "node0.log").read_text()
-    assert "wait for their master key" in log
+    assert "is put off: None of the master keys fits" in log
     assert set(found) == {reply.json["id"] for reply in replies}
     assert {record["status"] for record in found.values()} == {"delivered"}

@@ -47,7 +47,7 @@ def make_next_version(folder: Path) -> Path:
         shutil.copytree(packages / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     webhooks = folder / "imgsvc_http/webhooks"
     replace(webhooks / "jobs.py", "enqueue(DELIVER,", f'enqueue("{NEWER_JOB}",', times=3)
-    deliver = "DELIVER: (webhooks.deliver, _JOBS_AT_ONCE)"
+    deliver = "DELIVER: (webhooks.deliver, _NOTIFICATIONS)"
     newer = deliver.replace("DELIVER", f'"{NEWER_JOB}"')
     replace(webhooks / "startup.py", deliver, f"{deliver}, {newer}", times=1)
     versions = folder / "imgsvc_http/state/migrations/versions"
