@@ -15,9 +15,8 @@ from PIL import Image, IptcImagePlugin, PngImagePlugin
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import exif, xmp
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.heif.items import read_exif, read_items
 from imgsvc_core.formats.metadata import EXIF
-from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.probe import probe
 from tests.support import requires
 from tests.support.encoded import photo
 from tests.support.handmade import pillow, png_chunk, vips
@@ -246,18 +245,21 @@ def test_of_two_items_the_first_counts(make: Callable[[bytes, bytes], bytes]) ->
     assert _read("jpg", _result("jpg", "copyright", data))[1][_AUTHOR].strip("\0") == "First"
 
 
-def test_a_block_beyond_the_end_is_none() -> None:
+def test_a_block_ends_with_the_file() -> None:
     data = _two_in_avif(_block(), _block())
     place = data.index(b"iloc") + 4 + 8 + 16 + 12  # after version, sizes, count, the first item and the head
 
-    def found(file: bytes) -> bytes | None:
-        reader = HeaderReader(ByteSource(file), "HEIF")
-        return read_exif(reader, read_items(reader))
+    def found(file: bytes) -> bytes:
+        content = probe(ByteSource(file)).exif_blocks[0].content
+        return content.read(0, content.size)
 
-    assert found(data) is not None
-    for wrong in (b"\xff\xff\xff\xff" + bytes(4), bytes(4) + b"\xff\xff\xff\xff"):
-        damaged = data[: place - 2] + wrong + data[place + 6 :]
-        assert found(damaged) is None
+    assert exif.parse(found(data)) is not None
+    damaged = [
+        data[:place] + wrong + data[place + 8 :]
+        for wrong in (b"\xff\xff\xff\xff" + bytes(4), bytes(4) + b"\xff\xff\xff\xff")
+    ]
+    assert found(damaged[0]) == b""
+    assert 0 < len(found(damaged[1])) <= len(data)
 
 
 # Packets

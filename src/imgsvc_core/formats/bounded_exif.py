@@ -27,11 +27,13 @@ class ExifBlock(NamedTuple):
     checksum: bool = False
 
 
-def without_endless_exif(source: ByteSource, blocks: Sequence[ExifBlock]) -> ByteSource:
-    """Return the source, with other names of its EXIF blocks if these take too long to parse."""
+def without_endless_exif(
+    source: ByteSource, blocks: Sequence[ExifBlock]
+) -> tuple[ByteSource, Sequence[ExifBlock]]:
+    """Return the source, in which EXIF blocks that take too long to parse have other names, and the rest."""
     endless = [block for block in blocks if is_endless(block.content)]
     if not endless:
-        return source
+        return source, blocks
     data = bytearray(source.read())
     for block in endless:
         start, end = block.name_at, block.name_at + len(_SKIPPED)
@@ -39,4 +41,4 @@ def without_endless_exif(source: ByteSource, blocks: Sequence[ExifBlock]) -> Byt
         if block.checksum:
             last = end + block.content.size
             struct.pack_into(">I", data, last, zlib.crc32(data[start:last]))
-    return ByteSource(data, name=source.name)
+    return ByteSource(data, name=source.name), [block for block in blocks if block not in endless]

@@ -41,17 +41,12 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
         )
     pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
     with translate_errors(info.format):
-        picture.source = without_endless_exif(picture.source, picture.exif_blocks)
+        picture.source, picture.exif_blocks = without_endless_exif(picture.source, picture.exif_blocks)
         image = picture.load(settings)
         width, height = picture.expected_size(settings)
         frames = info.frames if settings.all_frames else 1
         check_size(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
     return image
-
-
-def check_stored(width: int, height: int, info: ImageInfo) -> None:
-    """Raise `CorruptImage` if a package that parses the file itself finds another size, before it decodes."""
-    check_size((width, height), (info.width, info.height), info, tolerance=0)
 
 
 def check_size(

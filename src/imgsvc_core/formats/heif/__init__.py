@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.sink import Sink
 
 
-class _Heif(Format):
+class Heif(Format):
     """What HEIC and AVIF share: their boxes, but not their codec."""
 
     magic = rb".{4}ftyp"
@@ -24,10 +24,19 @@ class _Heif(Format):
     metadata = ("exif", "xmp", "profile")
     max_side = 16_384
 
+    compression: ClassVar[str]
+    """The name that libvips has for it."""
     header: HeifHeader
 
     @classmethod
-    def probe(cls, reader: HeaderReader) -> Heic | Avif:
+    def accepts(cls, reader: HeaderReader) -> bool:
+        """Return True if the brands of the file are those of the format. HEIC also takes general brands."""
+        from imgsvc_core.formats.heif.header import brand
+
+        return brand(reader) == cls.name
+
+    @classmethod
+    def probe(cls, reader: HeaderReader) -> Heif:
         """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
         from imgsvc_core.formats.heif.header import read_header
         from imgsvc_core.formats.heif.items import exif_blocks
@@ -36,8 +45,21 @@ class _Heif(Format):
         blocks = tuple(exif_blocks(reader, header.items))
         return (Heic if info.format == "heic" else Avif)(reader.source, info, header, blocks)
 
+    def load(self, settings: LoadSettings) -> pyvips.Image:
+        """Return RGB or gray, upright, with alpha if the file has it."""
+        from imgsvc_core.formats.heif.reading import read
 
-class Heic(_Heif):
+        return read(self, settings)
+
+    @classmethod
+    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+        """Write 8 or 10 bits."""
+        from imgsvc_core.formats.heif.writing import write
+
+        return write(cls, image, settings, sink)
+
+
+class Heic(Heif):
     """HEIC, by libvips if it has the codec, else by pillow-heif."""
 
     name = "heic"
@@ -58,29 +80,10 @@ class Heic(_Heif):
     lossless = False
     becomes = "heic"
     extra = "heic"
-
-    @classmethod
-    def accepts(cls, reader: HeaderReader) -> bool:
-        """Return True if the brands of the file are those of HEIC, or of HEIF without a codec of its own."""
-        from imgsvc_core.formats.heif.header import is_heic
-
-        return is_heic(reader)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return RGB or gray, upright, with alpha if the file has it."""
-        from imgsvc_core.formats.heif.reading import read_heic
-
-        return read_heic(self.source, self.info, self.header, settings)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write 8 or 10 bits."""
-        from imgsvc_core.formats.heif.writing import write_heic
-
-        return write_heic(image, settings, sink)
+    compression = "hevc"
 
 
-class Avif(_Heif):
+class Avif(Heif):
     """AVIF, by libvips."""
 
     name = "avif"
@@ -92,23 +95,4 @@ class Avif(_Heif):
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
     quality = 60
     becomes = "avif"
-
-    @classmethod
-    def accepts(cls, reader: HeaderReader) -> bool:
-        """Return True if the brands of the file are those of AVIF."""
-        from imgsvc_core.formats.heif.header import is_avif
-
-        return is_avif(reader)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return RGB or gray, upright, with alpha if the file has it."""
-        from imgsvc_core.formats.heif.reading import read_avif
-
-        return read_avif(self.source, self.info, self.header, settings)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write 8 or 10 bits."""
-        from imgsvc_core.formats.heif.writing import write_avif
-
-        return write_avif(image, settings, sink)
+    compression = "av1"

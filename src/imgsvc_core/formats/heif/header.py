@@ -50,17 +50,7 @@ class _Colors(NamedTuple):
     full_range: bool
 
 
-def is_heic(reader: HeaderReader) -> bool:
-    """Return True if the brands of the file are those of HEIC, or of HEIF without a codec of its own."""
-    return _brand(reader) == "heic"
-
-
-def is_avif(reader: HeaderReader) -> bool:
-    """Return True if the brands of the file are those of AVIF."""
-    return _brand(reader) == "avif"
-
-
-def _brand(reader: HeaderReader) -> str | None:
+def brand(reader: HeaderReader) -> str | None:
     """Return the format of the major brand, or of the compatible brands if that is a general one."""
     head = reader.read(0, min(reader.size, _LONGEST_TYPE_BOX))
     length = int.from_bytes(head[:4], "big")

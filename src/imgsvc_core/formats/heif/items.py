@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.formats.reader import HeaderReader
@@ -99,25 +98,9 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
 
 def locate(reader: HeaderReader, kind: bytes) -> Location:
     """Return where the first item of a kind is. The file must have one, in one piece."""
-    return _locate(reader, _read_meta(reader), kind)
-
-
-def _locate(reader: HeaderReader, boxes: Mapping[bytes, FileBox], kind: bytes) -> Location:
+    boxes = _read_meta(reader)
     number = next(number for number, found, _ in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
     return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
-
-
-def read_exif(reader: HeaderReader, items: Items) -> bytes | None:
-    """Read the first EXIF block; None unless it is in one piece in the file."""
-    try:
-        place = _locate(reader, items.boxes, b"Exif")
-        length = _number(reader, place.field + place.size, place.length_size)
-        if place.method != _IN_FILE or place.pieces != 1:
-            return None
-        data = reader.read(place.start, length)
-    except (CorruptImage, KeyError, StopIteration):
-        return None
-    return data[_OFFSET_OF_EXIF + int.from_bytes(data[:_OFFSET_OF_EXIF], "big") :]
 
 
 def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:

@@ -14,6 +14,7 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
+from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.items import locate
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
@@ -30,19 +31,20 @@ _TILE = 512
 _TILED_FROM = 2_000_000
 
 
-def write_avif(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-    """Write 8 or 10 bits."""
-    effort = codec_effort("avif", settings.effort)
+def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+    """Write 8 or 10 bits.
+
+    Raises:
+        MissingDependency: there is no encoder for HEVC.
+    """
+    if availability.writer_backend(row.name) != "libvips":
+        return _write_by_pillow_heif(image, settings, sink)
+    effort = codec_effort(row.name, settings.effort)
+    if not isinstance(effort, int):  # a preset of x265
+        effort = settings.effort or 0
     return _write_by_libvips(
-        image, settings, sink, compression="av1", effort=effort, lossless=settings.lossless
+        image, settings, sink, compression=row.compression, lossless=settings.lossless, effort=effort
     )
-
-
-def write_heic(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-    """Write 8 or 10 bits; raise `MissingDependency` without a HEVC encoder."""
-    if availability.writer_backend("heic") == "libvips":
-        return _write_by_libvips(image, settings, sink, compression="hevc", effort=settings.effort or 0)
-    return _write_by_pillow_heif(image, settings, sink)
 
 
 def _write_by_libvips(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from imgsvc_core.formats.bmp.header import BitmapHeader, read_bitmap_header
+from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
@@ -24,8 +27,8 @@ class Icon:
     bitmap: BitmapHeader | None
 
 
-def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon]:
-    """Read the facts of one picture, and where it is.
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon, Sequence[ExifBlock]]:
+    """Read the facts of one picture, where it is, and where its EXIF is.
 
     It is the largest by the sizes in the directory, and of equally large ones the deepest. The picture itself
     may state another size. Cursors declare no bits.
@@ -39,11 +42,14 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon]:
     icons = [_read_picture(reader, start, length) for _, _, length, start in largest]
     icon = max(icons, key=lambda icon: (icon.pixels, icon.bits))
     if icon.bitmap is not None:
-        return icon.bitmap.info(reader, "ico", alpha=True), icon
+        return icon.bitmap.info(reader, "ico", alpha=True), icon, ()
     part = reader.part(icon.start, icon.length)
-    info = png.read_header(part).info(part)
-    info = attrs.evolve(info, format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None)
-    return info, icon
+    header = png.read_header(part)
+    info = attrs.evolve(
+        header.info(part), format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
+    )
+    blocks = [block._replace(name_at=icon.start + block.name_at) for block in header.exif_blocks]
+    return info, icon, blocks
 
 
 def _read_picture(reader: HeaderReader, start: int, length: int) -> Icon:

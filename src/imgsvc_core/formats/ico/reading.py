@@ -13,11 +13,7 @@ import pyvips
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.reading import decode_pixels
-from imgsvc_core.formats.bounded_exif import without_endless_exif
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.ico import Ico
-from imgsvc_core.formats.png import header as png
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import from_array, still
 
 
@@ -25,9 +21,8 @@ def read(picture: Ico) -> pyvips.Image:
     """Return the picture that the header has described: RGB with alpha, or what its PNG holds."""
     icon, source = picture.header, picture.source
     if icon.bitmap is None:
-        own = ByteSource(source.read(icon.start, icon.length))
-        own = without_endless_exif(own, png.read_header(HeaderReader(own, "PNG")).exif_blocks)
-        return still(pyvips.Image.pngload_buffer(own.buffer(), fail_on="error"))
+        png = source.read(icon.start, icon.length)
+        return still(pyvips.Image.pngload_buffer(png, fail_on="error"))
     return from_array(_decode(source.buffer(), icon.bitmap, icon.start + icon.length))
 
 
