@@ -436,7 +436,7 @@ NEWER_TABLES = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision, branch_labels, depends_on = "9999", "0001", None, None
+revision, down_revision, branch_labels, depends_on = "9999", "{before}", None, None
 
 
 def upgrade() -> None:
@@ -453,18 +453,20 @@ def test_only_an_upgrade_changes_tables_of_an_older_version(
 ) -> None:
     account = imgsvc("accounts", "create", "Acme")
     current = imgsvc("db", "status")
-    assert current == {"present": "0001", "newest": "0001", "state": "current"}
+    assert current["state"] == "current"
+    assert current["present"] == current["newest"]
+    before = current["newest"]
     newer = tmp_path / "migrations"
     shutil.copytree(Path(migrating.__file__).parent / "migrations", newer)
-    (newer / "versions" / "9999_newer.py").write_text(NEWER_TABLES)
+    (newer / "versions" / "9999_newer.py").write_text(NEWER_TABLES.format(before=before))
     monkeypatch.setattr(migrating, "_MIGRATIONS", newer)
-    before = _files(state_folder)
-    assert imgsvc("db", "status") == {"present": "0001", "newest": "9999", "state": "outdated"}
+    files = _files(state_folder)
+    assert imgsvc("db", "status") == {"present": before, "newest": "9999", "state": "outdated"}
     for command in (["accounts", "list"], ["accounts", "create", "Another"], ["webhooks", "show", "x"]):
         assert run(command) == 2
-        message = "has tables of version 0001, and 9999 is needed: run imgsvc db upgrade"
+        message = f"has tables of version {before}, and 9999 is needed: run imgsvc db upgrade"
         assert message in capsys.readouterr().err
-    assert _files(state_folder) == before
+    assert _files(state_folder) == files
     assert imgsvc("db", "upgrade") == {"present": "9999", "newest": "9999", "state": "current"}
     assert [row["id"] for row in imgsvc("accounts", "list")] == [account["id"]]
 
