@@ -147,7 +147,7 @@ def set_quota(connection: Connection, account_id: str, quota: int) -> bool:
 def usage(connection: Connection, account_id: str, now: datetime) -> Usage | None:
     """Return what an account has used of its quota in the month of a moment, by UTC.
 
-    What processes count in memory is known a quarter of a second later.
+    Pictures that processes count in memory are added a quarter of a second later.
     """
     row = connection.execute(_USAGE, {"account": account_id, "month": month_of(now)}).first()
     return Usage(row.quota, row.used) if row else None

@@ -1,4 +1,4 @@
-"""Everything that the database holds encrypted: whether it can be decrypted, and encrypting it anew."""
+"""The encrypted values in the database: a check that they can be decrypted, and encrypting them anew."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_some(connection: Connection, vault: Vault) -> None:
 
 
 async def check_all(db: Database, vault: Vault) -> None:
-    """Decrypt everything, to see whether that is possible; raise `MissingMasterKey` if it is not."""
+    """Decrypt everything. Raise `MissingMasterKey` if none of the master keys fits a value."""
     for column, needed in _ENCRYPTED:
         for id_ in await _ids(db, column, needed):
             encrypted = await _value(db, column, id_)

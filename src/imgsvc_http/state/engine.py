@@ -69,7 +69,7 @@ def is_missing(url: str) -> bool:
 
 
 def with_keepalive(url: str) -> str:
-    """Return the URL of a database such that libpq probes its connections."""
+    """Return the URL of a database with settings for which libpq probes its connections."""
     return _with_keepalive(make_url(url)).render_as_string(hide_password=False)
 
 
@@ -82,7 +82,7 @@ class Connections:
             event.listen(engine, "connect", lambda connection, _: self._open.add(connection))
 
     def shut_down(self) -> None:
-        """End all connections, also those that threads wait at: their calls fail."""
+        """End all connections. Calls of threads that wait for an answer fail."""
         for connection in tuple(self._open):
             if not connection.closed:
                 with (
@@ -93,7 +93,7 @@ class Connections:
 
 
 def _with_keepalive(url: URL) -> URL:
-    """Add the settings of probes to those of the URL, which win."""
+    """Add settings for probes to a URL, whose own settings take precedence."""
     if url.get_backend_name() != "postgresql":
         return url
     return url.set(query={**{name: str(value) for name, value in _KEEPALIVE.items()}, **url.query})
@@ -126,7 +126,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
-    """Let the pool replace a connection that the server has closed: nothing else arrives on an idle one."""
+    """Let the pool replace a connection that the server has closed. Only such an idle one is readable."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):

@@ -1,4 +1,4 @@
-"""Failures of databases: which pass by themselves, and which the values of a statement cause."""
+"""Failures of databases: transient ones, and those that the values of a statement cause."""
 
 from __future__ import annotations
 

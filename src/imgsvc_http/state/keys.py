@@ -89,7 +89,7 @@ def create_in(
 
 @reading
 def list_all(connection: Connection, account_id: str | None = None) -> list[ApiKey]:
-    """Return the keys of an account or of all accounts, oldest first, with those that are revoked."""
+    """Return the keys of an account or of all accounts, oldest first, revoked ones included."""
     query = select(*_COLUMNS).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
     if account_id is not None:
         query = query.where(ApiKeyRow.account_id == account_id)
@@ -116,13 +116,13 @@ def rotate(connection: Connection, key_id: str, *, grace: timedelta, now: dateti
 
 @writing
 def revoke(connection: Connection, key_id: str, *, now: datetime) -> bool:
-    """Revoke a key for ever. Return False if no such key works."""
+    """Revoke a key for ever. Return False if there is no valid key with the id."""
     return connection.execute(_unrevoked(update(ApiKeyRow), key_id).values(revoked_at=now)).rowcount > 0
 
 
 @reading
 def find(connection: Connection, digest: bytes, now: datetime) -> ApiKey | None:
-    """Return the key whose secret has a digest, if it works at a moment."""
+    """Return the key whose secret has a digest, if the key is valid at a moment."""
     query = select(*_COLUMNS).where(
         or_(
             ApiKeyRow.digest == digest,

@@ -97,7 +97,7 @@ class Lease:
 
 
 def is_alive(holder: Any, now: datetime) -> ColumnElement[bool]:
-    """Return the condition that the holder that a column names has a lease."""
+    """Return the condition that the holder in a column has a lease."""
     alive: ColumnElement[bool] = holder.in_(select(LeaseRow.holder).where(LeaseRow.expires_at > now))
     return alive
 

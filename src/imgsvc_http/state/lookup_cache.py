@@ -24,8 +24,8 @@ _V = TypeVar("_V")
 class LookupCache(Generic[_K, _V]):
     """Caches what a look-up finds. Requests that come at the same time share one look-up.
 
-    What was found before counts on while the database cannot be reached, or does not answer for a second. A
-    known key so waits for it once in ``seconds``.
+    While the database cannot be reached, or does not answer within a second, earlier answers stay valid. So a
+    known key waits for the database at most once in ``seconds``.
 
     Args:
         find: looks a key up.

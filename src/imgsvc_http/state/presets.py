@@ -32,7 +32,7 @@ _COLUMNS = tuple(getattr(PresetRow, name) for name in attrs.fields_dict(Preset))
 
 @writing
 def put(connection: Connection, account_id: str, name: str, request: object, now: datetime) -> Preset:
-    """Keep a preset of an account instead of the one that has its name.
+    """Keep a preset of an account. It replaces one of the same name.
 
     Raises:
         SpecError: the name or the request is wrong, or the account has too many presets.

@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.05
 
 
 class QuotaHeld(Exception):
-    """The quota is used up, but for what other processes have reserved of it."""
+    """All that is left of the quota is reserved by other processes."""
 
 
 async def count_or_wait(

@@ -56,7 +56,7 @@ def create(
 
 @reading
 def list_all(connection: Connection, account_id: str | None = None) -> list[SigningKey]:
-    """Return the keys of an account or of all accounts, oldest first, with those that are revoked."""
+    """Return the keys of an account or of all accounts, oldest first, revoked ones included."""
     query = select(*_COLUMNS).order_by(SigningKeyRow.created_at, SigningKeyRow.id)
     if account_id is not None:
         query = query.where(SigningKeyRow.account_id == account_id)
@@ -65,7 +65,7 @@ def list_all(connection: Connection, account_id: str | None = None) -> list[Sign
 
 @writing
 def revoke(connection: Connection, key_id: str, *, now: datetime) -> bool:
-    """Revoke a key for ever, and forget its secret. Return False if no such key works."""
+    """Revoke a key for ever, and forget its secret. Return False if there is no valid key with the id."""
     change = update(SigningKeyRow).where(SigningKeyRow.id == key_id, SigningKeyRow.revoked_at.is_(None))
     return connection.execute(change.values(revoked_at=now, encrypted=None)).rowcount > 0
 

@@ -51,7 +51,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Id(TypeDecorator[str]):
-    """An id. One with a NUL, which PostgreSQL cannot even be asked for, is the id of no row."""
+    """An id. PostgreSQL refuses text with a NUL, so such an id becomes NULL, which no row has."""
 
     impl = String(64)
     cache_ok = True
@@ -231,7 +231,7 @@ class WebhookRow(Base):
 
 
 class PastRequestRow(Base):
-    """What became of a request. An account has only its last ones. A failure has no facts of a result."""
+    """The outcome of a request. An account keeps the last ones. A failure has no facts of a result."""
 
     __tablename__ = "past_requests"
     __table_args__ = (Index("ix_past_requests_account_id_finished_at", "account_id", "finished_at", "id"),)

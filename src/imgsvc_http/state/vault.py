@@ -93,7 +93,7 @@ def open_vault(settings: Settings) -> Vault:
 
 
 def present_vault(settings: Settings) -> Vault:
-    """Return the vault of a service without making a master key; without one, nothing can be decrypted."""
+    """Return the vault of a service without making a master key. If it has none, nothing can be decrypted."""
     if settings.security.master_keys or key_file(settings).exists():
         return open_vault(settings)
     passing = new_master_key()

@@ -45,7 +45,7 @@ _DELETED_AT_ONCE = 1000
 
 
 class _PutOff(BaseException):
-    """Ends a run of a job such that DBOS does not take the job for done."""
+    """Ends a run of a job without an outcome, so that DBOS keeps the job as pending."""
 
 
 @attrs.frozen
@@ -174,8 +174,8 @@ class Engine:
     async def stop(self, seconds: float) -> None:
         """Start no more jobs, let running ones finish for a while, and interrupt the rest.
 
-        Interrupted jobs run again when this node comes back, or on another node. Whatever jobs use has to
-        stay open until this returns: a failure for that would be taken for the outcome of the request.
+        Interrupted jobs run again when this node comes back, or on another node. All that jobs use must stay
+        open until this returns. Otherwise they fail, and that becomes the result of their requests.
         """
         self._ending = True
         if self._begun:

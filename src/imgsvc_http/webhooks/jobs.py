@@ -183,7 +183,7 @@ class Webhooks:
     async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
         """Keep the result, and enqueue its notification if there is a delay. A failure is not paid for.
 
-        If another node was first, which happens when it was taken for dead, its result counts.
+        If this node was taken for dead, another one may have kept a result before. Then that result counts.
         """
         delay, enqueue = _delay(work), self.engine.queues.enqueue
         status = "scheduled" if delay else "dispatched"
@@ -214,8 +214,8 @@ class Webhooks:
     async def _notify(self, work: Work, attempt: int) -> None:
         """Post the notification, and enqueue a further attempt if it fails.
 
-        Two nodes may make the same attempt. Only the attempt that is due is made, and only its outcome
-        changes the record, but a delivery counts whenever it is known.
+        Two nodes may make the same attempt. Only the attempt that is due changes the record, but a delivery
+        counts in any case.
         """
         if work.payload is None or work.status in records.SETTLED or work.attempt != attempt:
             return

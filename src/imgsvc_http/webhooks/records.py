@@ -232,8 +232,8 @@ def list_some(
 ) -> list[Record]:
     """Return webhooks of one or all accounts, newest first.
 
-    They have some statuses, and were accepted from ``start`` to ``end``. The offset is walked
-    in an index, one for each status. Only the rows of the page are read.
+    ``statuses``, ``start`` and ``end`` narrow them. The offset is skipped in an index for each status, so that
+    only the rows of the page are read.
     """
     found = select(_TABLE.c.id, _TABLE.c.created_at)
     if account_id is not None:

@@ -28,7 +28,7 @@ _ERRNO = (
 
 
 def is_transient(error: Exception) -> bool:
-    """Return True if a job may succeed later: the database, the network, disk or a master key was missing.
+    """Return True if a job may succeed later: it lacked the database, the network, disk or a master key.
 
     Failures of files and buckets are results of a request.
     """
