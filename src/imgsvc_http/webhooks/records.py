@@ -232,7 +232,7 @@ def list_some(
 ) -> list[Record]:
     """Return webhooks of one or all accounts, newest first.
 
-    ``statuses``, ``start`` and ``end`` narrow them. The offset is skipped in an index for each status, so that
+    ``statuses``, ``start`` and ``end`` narrow them. The offset is skipped in an index for each status, so
     only the rows of the page are read.
     """
     found = select(_TABLE.c.id, _TABLE.c.created_at)
