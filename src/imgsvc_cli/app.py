@@ -18,9 +18,9 @@ from imgsvc_core.errors import ImgsvcError, TargetError
 
 _USAGE = 2
 _COMMANDS = (
-    "accounts", "batch", "cache", "compare-urls", "completion", "db", "docs", "explain", "formats", "inspect",
-    "keyfiles", "keys", "playground", "presets", "process", "schema", "serve", "signing-keys", "url",
-    "webhooks",
+    "accounts", "batch", "cache", "compare", "compare-urls", "completion", "db", "docs", "explain", "formats",
+    "inspect", "keyfiles", "keys", "playground", "presets", "process", "schema", "serve", "signing-keys",
+    "url", "webhooks",
 )  # fmt: skip
 """The subcommands; each is in a module of its name."""
 

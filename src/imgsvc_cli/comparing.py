@@ -6,20 +6,15 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 import imgsvc_core as imgsvc
-from imgsvc_core.errors import ImgsvcError, MissingDependency
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from imgsvc_core.errors import ImgsvcError
 
 _SECONDS = 60
 _MAX_BYTES = 1 << 26
-_WINDOW = 7  # pixels, the window in which scikit-image compares
 
 
 @attrs.frozen
@@ -98,15 +93,6 @@ class Comparison:
         return "same" if self.dssim is not None and self.dssim <= threshold else "looks different"
 
 
-def check_installed() -> None:
-    """Raise `MissingDependency` unless the package that compares pictures is installed."""
-    try:
-        import skimage.metrics  # noqa: F401
-    except ImportError as error:
-        message = "Comparing pictures needs scikit-image: pip install 'imgsvc[compare]'."
-        raise MissingDependency(message) from error
-
-
 def compare(path: str, old: str, new: str, accept: str) -> Comparison:
     """Return the answers of two servers to a path below their addresses, with a header ``Accept``."""
     (first, old_data), (second, new_data) = fetch(old + path, accept), fetch(new + path, accept)
@@ -114,7 +100,7 @@ def compare(path: str, old: str, new: str, accept: str) -> Comparison:
     if first.size is None or first.size != second.size:
         return comparison
     try:
-        return attrs.evolve(comparison, dssim=dssim(old_data, new_data))
+        return attrs.evolve(comparison, dssim=imgsvc.compare(old_data, new_data).dssim)
     except ImgsvcError as error:
         return attrs.evolve(comparison, new=Answer(problem=error.message))
 
@@ -135,35 +121,3 @@ def fetch(url: str, accept: str) -> tuple[Answer, bytes]:
     except ImgsvcError as error:
         document = Document.read(response.headers.get_content_type(), data)
         return Answer(problem=error.message, document=document), b""
-
-
-def dssim(first: bytes, second: bytes) -> float:
-    """Return the structural dissimilarity 1 / SSIM - 1 of the luma of two pictures of one size.
-
-    It is 0 for equal pictures, and at most 99. One photograph is about 0.01 from itself written by another
-    encoder with the same quality, 0.06 with quality 80 instead of 90, and 0.1 after a blur of one pixel.
-
-    Pictures with alpha are compared on white and on black, and the larger value counts.
-
-    Raises:
-        ImgsvcError: a picture cannot be decoded.
-    """
-    return max(_dssim(_on(ground, first), _on(ground, second)) for ground in ("fff", "000"))
-
-
-def _on(ground: str, data: bytes) -> NDArray[np.uint8]:
-    """Return the luma of a picture on a color, of an animation that of the first frame."""
-    import numpy as np
-
-    output = imgsvc.Output(format="png", flatten=True, background=ground, depth=8)
-    return np.asarray(imgsvc.process(data, imgsvc.Spec(output=output)).to_pil().convert("L"))
-
-
-def _dssim(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
-    import numpy as np
-    from skimage.metrics import structural_similarity
-
-    room = [(0, max(0, _WINDOW - side)) for side in first.shape]
-    first, second = (np.pad(item, room, mode="edge") for item in (first, second))
-    similarity = float(structural_similarity(first, second, data_range=255))
-    return 1 / max(similarity, 0.01) - 1

@@ -6,6 +6,7 @@
 True
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from imgsvc_core.errors import (
@@ -65,16 +66,23 @@ from imgsvc_core.targets.result import Result, Timing
 
 if TYPE_CHECKING:
     from imgsvc_core.processing import process, process_variants
+    from imgsvc_core.similarity.comparison import Similarity, compare
 
 __version__ = "1.0.0"
+
+_LATER = {
+    "process": "imgsvc_core.processing",
+    "process_variants": "imgsvc_core.processing",
+    "Similarity": "imgsvc_core.similarity.comparison",
+    "compare": "imgsvc_core.similarity.comparison",
+}
+"""The names of modules that load libvips."""
 
 
 def __getattr__(name: str) -> Any:
     """Load libvips when pictures are processed, not when requests are written or headers read."""
-    if name in ("process", "process_variants"):
-        from imgsvc_core import processing
-
-        globals()[name] = found = getattr(processing, name)
+    if name in _LATER:
+        globals()[name] = found = getattr(import_module(_LATER[name]), name)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -112,6 +120,7 @@ __all__ = [
     "Problem",
     "Result",
     "ScratchUnwritable",
+    "Similarity",
     "SourceError",
     "SourceTooLarge",
     "SourceUnreachable",
@@ -125,6 +134,7 @@ __all__ = [
     "Watermark",
     "WorkerDied",
     "__version__",
+    "compare",
     "explain",
     "inspect",
     "params",

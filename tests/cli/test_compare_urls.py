@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from imgsvc_cli.app import run
-from imgsvc_cli.comparing import dssim
 from tests.support.photos import as_vips, coffee
 
 PICTURE = as_vips(coffee()).thumbnail_image(90)
@@ -132,15 +130,3 @@ def test_wrong_lines_and_addresses(server: str, tmp_path: Path, capsys: pytest.C
     assert "Each line must be a path" in capsys.readouterr().err
     assert compare("file:///etc", tmp_path, "/passwd") == 2
     assert "must begin with http" in capsys.readouterr().err
-
-
-def test_dissimilarity() -> None:
-    assert dssim(PNG, PNG) == 0
-    assert dssim(JPEG, OTHER_JPEG) < dssim(JPEG, MIRRORED)
-    dot = as_vips(np.full((1, 1, 3), 200, np.uint8)).pngsave_buffer()
-    assert dssim(dot, dot) == 0
-    deep = PICTURE.colourspace("b-w").colourspace("grey16")
-    assert dssim(PICTURE.colourspace("b-w").pngsave_buffer(), deep.pngsave_buffer()) < 0.001
-    clear = np.dstack([coffee()[:40, :60], np.full((40, 60), 0, np.uint8)])
-    opaque = np.dstack([coffee()[:40, :60], np.full((40, 60), 255, np.uint8)])
-    assert dssim(as_vips(clear).pngsave_buffer(), as_vips(opaque).pngsave_buffer()) > 0.1

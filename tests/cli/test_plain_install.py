@@ -55,7 +55,6 @@ def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("process http://localhost/a.jpg", "http"),
         ("process photo.png -o s3://bucket/a.png", "s3"),
         ("process photo.png -o a.heic", "heic"),
-        ("compare-urls photo.png --old http://a.example --new http://b.example", "compare"),
     ],
 )
 def test_what_is_missing_is_told_with_its_extra(line: str, extra: str, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from benchmarks.installed import thumbor
 from PIL import ExifTags, Image
 
 import imgsvc_core as imgsvc
-from imgsvc_cli.comparing import dssim
 from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.thumbor import Thumbor
 from imgsvc_urls.dialects.translating import translate
@@ -194,7 +193,7 @@ def test_pictures_look_the_same(server: str, folder: Path, parts: str, most: flo
     assert isinstance(second, bytes)
     told, made = imgsvc.inspect(first), imgsvc.inspect(second)
     assert (told.format, told.width, told.height) == (made.format, made.width, made.height)
-    assert dssim(first, second) < most
+    assert imgsvc.compare(first, second).dssim < most
 
 
 @pytest.mark.parametrize(

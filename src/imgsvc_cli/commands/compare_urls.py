@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import click
 
 from imgsvc_cli import exit_codes, printing
-from imgsvc_cli.comparing import Answer, Comparison, check_installed, compare
+from imgsvc_cli.comparing import Answer, Comparison, compare
 from imgsvc_cli.options import as_json_option
 
 _HEADING = ["old", "new", "DSSIM", "verdict", "URL"]
@@ -69,7 +69,6 @@ def compare_urls(
     Example: imgsvc compare-urls urls.txt --old https://old.example.org --new
     https://img.example.org/imgproxy
     """
-    check_installed()
     paths = [_path(line.strip(), old) for line in file if line.strip() and not line.startswith("#")]
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(partial(compare, old=old, new=new, accept=accept), paths))

@@ -1,0 +1,1 @@
+"""How alike two pictures look: structural similarity, and SSIMULACRA2."""
