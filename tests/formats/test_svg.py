@@ -178,6 +178,11 @@ def test_it_is_rendered_at_the_size_that_is_asked_for(sides: tuple[float, float]
     assert loaded_size(info, plan.load.scale) == plan.size
 
 
+def test_a_drawing_of_which_only_the_size_is_known_is_rendered_larger() -> None:
+    info = imgsvc.ImageInfo(format="svg", width=100, height=50, colorspace="srgb", bytes=0)
+    assert imgsvc.explain({"resize": {"width": 2000}}, info).load.scale == 20
+
+
 @pytest.mark.parametrize("width", [29, 50, 101, 333, 1000])
 def test_edges_inside_the_box_stay_soft(width: int) -> None:
     """A circle that touches the edges has the area it should, and no pixel is rounded."""

@@ -99,7 +99,7 @@ class ImageInfo:
     @property
     def vector(self) -> bool:
         """Return True for a drawing, which has no pixels until it is rendered at a size."""
-        return self.layers is not None
+        return self.format == "svg"  # its row is above this module
 
     @property
     def animated(self) -> bool:

@@ -12,10 +12,7 @@ sheets: sound drawings have few of them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
-from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
 from xml.parsers import expat
 
 import attrs
@@ -29,11 +26,11 @@ _PATH = 120  # bytes of a byte of a path or a style sheet
 _MARKUP = 12  # bytes of any other byte
 _IMAGES = {"mask": 2, "filter": 6, "feImage": 1}  # beside the layer that they change
 _DEEPEST = 500  # elements in elements; libxml2 lets fewer be nested
+_MOST_ELEMENTS = 1_000_000
 
 _LAYERED = frozenset(["opacity", "filter", "mask", "clip-path", "isolation", "mix-blend-mode"])
 _NEUTRAL = frozenset(["", "1", "none", "auto", "normal"])
 _NEVER_DRAWN = frozenset(["svg", "defs", "style", "linearGradient", "radialGradient", "stop"])
-_DRAWING, _END = "", "-"  # parts of a drawing beside those with an id
 
 _REFERENCE = re.compile(r"url\(\s*+['\"]?+\s*+(#[^'\")\s]+)", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -56,39 +53,40 @@ def bound(markup: bytes) -> Bound:
     """Bound what a drawing needs.
 
     Raises:
-        CorruptImage: its XML is damaged.
+        CorruptImage: its XML is damaged, or has too many elements.
     """
     drawing = _Drawing()
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = drawing.start, drawing.end
-    parser.CharacterDataHandler = drawing.text
+    parser.StartElementHandler, parser.CharacterDataHandler = drawing.start, drawing.text
+    parser.EndElementHandler = lambda name: drawing.opened.pop()
     try:
         parser.Parse(markup, True)
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise CorruptImage(f"The SVG image is damaged: its XML cannot be read ({error}).") from error
-    layers, paths = drawing.layers(), drawing.paths + sum(map(len, drawing.sheets))
+    paths = drawing.paths + sum(map(len, drawing.sheets))
     drawn = paths * _PATH + drawing.longest_text * _CHARACTER
     contents = drawing.elements * _ELEMENT + drawn + len(markup) * _MARKUP
-    return Bound(layers, contents, tuple(drawing.links))
+    return Bound(drawing.layers(), contents, tuple(drawing.links))
 
 
-class _Place(NamedTuple):
-    """An element that has not ended: the part that it belongs to, and what is around it there."""
+@attrs.define(eq=False)
+class _Element:
+    """An element: the images that it needs, what is in it, and the elements that it refers to.
 
-    part: str
-    kind: str
-    layers: int
-    drawn: int
+    ``deepest`` are the images that it needs with what is in it, once they are counted.
+    """
+
+    kind: str = ""
+    images: int = 0
+    targets: list[str] = attrs.field(factory=list)
+    inner: list[_Element] = attrs.field(factory=list)
+    deepest: int | None = None
 
 
 @attrs.define
 class _Drawing:
-    """The parts of a drawing, and its longest text.
-
-    A part is an element with an id, or the whole drawing. It has, for each part that is in it or that it
-    refers to, the most layers and the most drawn elements around that part.
-    """
+    """The elements of a drawing, its style sheets and ``data:`` URIs, and how long its texts and paths are."""
 
     elements: int = 0
     paths: int = 0
@@ -96,52 +94,40 @@ class _Drawing:
     longest_text: int = 0
     sheets: list[str] = attrs.field(factory=list)
     links: dict[str, None] = attrs.field(factory=dict)
-    parts: dict[str, dict[str, tuple[int, int]]] = attrs.field(factory=lambda: {_DRAWING: {}})
-    opened: list[_Place] = attrs.field(factory=lambda: [_Place(_DRAWING, "", 0, 0)])
+    named: dict[str, _Element] = attrs.field(factory=dict)
+    opened: list[_Element] = attrs.field(factory=lambda: [_Element()])
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Note an element."""
         self.elements += 1
-        if len(self.opened) > _DEEPEST:
+        if len(self.opened) > _DEEPEST or self.elements > _MOST_ELEMENTS:
             raise CorruptImage(
-                f"The SVG image is damaged: its elements are nested in over {_DEEPEST} levels."
+                f"The SVG image is damaged: its elements are nested in over {_DEEPEST} levels, or more than "
+                f"{_MOST_ELEMENTS:,}."
             )
-        kind, outer, id = name.rpartition(":")[2], self.opened[-1], f"#{attributes.get('id', '')}"
+        kind, outer = name.rpartition(":")[2], self.opened[-1]
+        if kind == "text" != outer.kind:
+            self.characters = 0
         self.paths += len(attributes.get("d", "")) + len(attributes.get("points", ""))
         if outer.kind == "filter" and "result" in attributes:  # which is kept for what follows in the filter
-            self.opened[-1] = outer = outer._replace(layers=outer.layers + 1)
-        part, layers, drawn = outer.part, outer.layers, outer.drawn
-        if len(id) > 1 and id not in self.parts:
-            self.note(part, id, outer)
-            self.parts[id] = {}
-            part, layers, drawn = id, 0, 0
-        own, targets = self.read([*attributes.items(), *_declarations(attributes.get("style", ""))])
+            outer.images += 1
+        images, targets = self.read([*attributes.items(), *_declarations(attributes.get("style", ""))])
         kind = outer.kind if outer.kind in ("text", "style") else kind
-        here = _Place(part, kind, layers + own + _IMAGES.get(kind, 0), drawn + (kind not in _NEVER_DRAWN))
-        for target in (*targets, _END):
-            self.note(part, target, here)
-        self.opened.append(here)
-
-    def note(self, part: str, inner: str, place: _Place) -> None:
-        """Note what is around another part."""
-        layers, drawn = self.parts[part].get(inner, (0, 0))
-        self.parts[part][inner] = max(layers, place.layers), max(drawn, place.drawn)
-
-    def end(self, name: str) -> None:
-        """Note that an element ends."""
-        if self.opened.pop().kind == "text" != self.opened[-1].kind:
-            self.longest_text, self.characters = max(self.longest_text, self.characters), 0
+        self.opened.append(_Element(kind, images + _IMAGES.get(kind, 0), targets))
+        outer.inner.append(self.opened[-1])
+        self.named.setdefault(f"#{attributes.get('id', '')}", self.opened[-1])
 
     def text(self, characters: str) -> None:
         """Note text, of which that of style sheets is kept."""
         match self.opened[-1].kind:
             case "text":
                 self.characters += len(characters.encode())
+                self.longest_text = max(self.longest_text, self.characters)
             case "style":
                 self.sheets.append(characters)
 
     def read(self, values: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
-        """Return how many images an element with these values needs, and the parts that it refers to."""
+        """Return how many images an element with these values needs, and what it refers to."""
         layered, filters, targets = False, 0, []
         for key, value in ((key, stated.strip()) for key, stated in values):
             targets += _REFERENCE.findall(value)
@@ -160,16 +146,20 @@ class _Drawing:
         What a style sheet declares may apply to any element.
         """
         images, targets = self.read(_declarations("".join(self.sheets)))
+
+        def deepest(element: _Element) -> int:
+            if element.deepest is None:
+                element.deepest = _DEEPEST  # if it is in itself
+                own = element.images + (images > 0 and element.kind not in _NEVER_DRAWN)
+                shown = (self.named[name] for name in element.targets if name in self.named)
+                element.deepest = own + max(map(deepest, (*element.inner, *shown)), default=0)
+            return element.deepest
+
         try:
-            order = [*TopologicalSorter(self.parts).static_order()]
-        except CycleError:
+            shared = sum(deepest(self.named[name]) for name in {*targets} & self.named.keys())
+            return max(map(deepest, self.opened[0].inner)) + shared + max(0, images - 1)
+        except RecursionError:
             return _DEEPEST
-        deepest: dict[str, int] = defaultdict(int)
-        for part in order:
-            around = self.parts.get(part, {}).items()
-            inside = (layers + bool(images) * drawn + deepest[inner] for inner, (layers, drawn) in around)
-            deepest[part] = max(inside, default=0)
-        return deepest[_DRAWING] + sum(deepest[target] for target in {*targets}) + max(0, images - 1)
 
 
 def _declarations(css: str) -> list[tuple[str, str]]:
