@@ -86,7 +86,7 @@ class _Element:
 
 @attrs.define
 class _Drawing:
-    """The elements of a drawing, its style sheets and ``data:`` URIs, and how long its texts and paths are."""
+    """The elements of a drawing, its style sheets and ``data:`` URIs, and the sizes of texts and paths."""
 
     elements: int = 0
     paths: int = 0
