@@ -40,8 +40,8 @@ export const OTHER_WORDS: Readonly<Record<string, string>> = {
 };
 
 const BRITISH: [RegExp, string][] = [
-  [/colour/g, "color"],
-  [/grey/g, "gray"],
+  [/colour/g, "color"], // codespell:ignore
+  [/grey/g, "gray"], // codespell:ignore
   [/centre/g, "center"],
 ];
 
