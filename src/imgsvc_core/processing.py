@@ -245,9 +245,9 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
         made: dict[_Wanted, _Made] = {}
         started = job.started
         for settings, served in decodings(plans):
-            image: pyvips.Image | Raster | None = opened.load_array(settings)
-            if image is None:
-                image = job.deadline.watch(opened.load(settings))
+            image = opened.load(settings)
+            if not isinstance(image, Raster):
+                image = job.deadline.watch(image)
             told = info = told_by_pixels(opened.info, image)
             if info is not opened.info:  # the pixels are more reliable than the header
                 again = {one: _compile(job, one, info, seen) for one in served}

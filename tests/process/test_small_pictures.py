@@ -19,6 +19,7 @@ from PIL import Image, ImageCms
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import reading, turbojpeg
+from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.png import small_reading as small_png
 from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
@@ -49,8 +50,8 @@ def photograph(width: int, height: int, bands: int) -> Pixels:
 def at_once(data: bytes, request: dict[str, Any]) -> bytes | None:
     spec = imgsvc.parse({**request, "output": {"format": "png", **request.get("output", {})}})
     plan = compile_plan(spec, imgsvc.inspect(data))
-    raster = probe(ByteSource(data)).load_array(plan.load) if plan.load.array else None
-    return None if raster is None else save(render_raster(raster, plan), plan.save[0]).data
+    raster = load(probe(ByteSource(data)), plan.load)
+    return save(render_raster(raster, plan), plan.save[0]).data if isinstance(raster, Raster) else None
 
 
 def jpeg(pixels: Pixels, **options: Any) -> bytes:

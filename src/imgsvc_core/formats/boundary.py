@@ -124,10 +124,10 @@ def encoder(format: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
+def encoding(format: str, image: pyvips.Image | None = None) -> Iterator[None]:
     """Translate the errors of libvips while it encodes.
 
-    An image that is still being decoded while it is written fails inside of the writer, so after a failure
+    An ``image`` that is still being decoded while it is written fails inside of the writer. After a failure
     its pixels are evaluated on their own.
 
     Raises:
@@ -144,7 +144,7 @@ def encoding(format: str, image: pyvips.Image) -> Iterator[None]:
             raise
         if machine := failure_of_machine(error):
             raise machine from error
-        failure = _failure_of_pixels(image)
+        failure = None if image is None else _failure_of_pixels(image)
         if failure is not None and not lacks_memory(failure) and failure_of_machine(failure) is None:
             # libvips gives its reason only once.
             told = failure if getattr(failure, "detail", "") else error

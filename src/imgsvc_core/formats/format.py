@@ -141,7 +141,8 @@ class Format(abc.ABC):
         slow_header: True if it may take long to read the header of a small file.
         load_scaling: How the decoder can scale down.
         skipping_levels: True if a smaller copy has every second, fourth... pixel and not means of them.
-        array_pixels: How many pixels are decoded to an array in less time than to an image of libvips.
+        array_pixels: How many pixels are decoded to a `Raster` in less time than to an image of libvips.
+        encodes_arrays: True if `save` also takes a `Raster`.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
     """
@@ -176,6 +177,7 @@ class Format(abc.ABC):
     load_scaling: ClassVar[LoadScaling] = LoadScaling.NONE
     skipping_levels: ClassVar[bool] = False
     array_pixels: ClassVar[int] = 0
+    encodes_arrays: ClassVar[bool] = False
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None
 
@@ -231,19 +233,10 @@ class Format(abc.ABC):
         return info.width * settings.scale, info.height * settings.scale
 
     @abc.abstractmethod
-    def load(self, settings: LoadSettings) -> pyvips.Image:
+    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""
 
-    def load_array(self, settings: LoadSettings) -> Raster | None:
-        """Return few pixels without libvips, or None if it is to decode the file."""
-        return None
-
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+    def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Encode a picture that `saving.save` has prepared. Return what the encoder knows of its file."""
         raise UnsupportedFormat(f"Images of the format '{cls.name}' cannot be written.")
-
-    @classmethod
-    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
-        """Encode few pixels to the same bytes as `save` does, or return None if it is to encode them."""
-        return None

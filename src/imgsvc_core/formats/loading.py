@@ -11,16 +11,18 @@ from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bounded_exif import without_endless_exif
 from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS
 
 
-def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
+def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image | Raster:
     """Decode a file as it is stored: not turned upright, not converted to another color space.
 
     Samples have 8 or 16 bits (Lab: real numbers), and the interpretation says which of gray, RGB, CMYK or
     Lab they are. Metadata is attached under libvips' names. With ``all_frames`` an animation is a tall strip
-    with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays).
+    with ``page-height``, ``delay`` (ms) and ``loop`` (0 for ever, else the number of plays). With ``array``
+    the pixels may come as a `Raster`.
 
     If the codec can, pixels are decoded only when they are asked for, and damage is met only then: evaluate
     the image inside `translate_errors`.
@@ -45,7 +47,8 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image:
         image = picture.load(settings)
         width, height = picture.expected_size(settings)
         frames = info.frames if settings.all_frames else 1
-        check_size(size_of(image), (width, height * frames), info, tolerance=max(1, settings.scale))
+        found = image.size if isinstance(image, Raster) else size_of(image)
+        check_size(found, (width, height * frames), info, tolerance=max(1, settings.scale))
     return image
 
 

@@ -24,6 +24,11 @@ class Raster:
     unit: str = ""
 
     @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        return self.pixels.shape[1], self.pixels.shape[0]
+
+    @property
     def alpha(self) -> bool:
         """True if the last band is alpha."""
         return self.pixels.shape[2] in (2, 4)

@@ -66,15 +66,12 @@ def save(
         settings = attrs.evolve(settings, format=row.name, quality=quality)
     sink = Sink(target, digest=digest and target is not None)
     if isinstance(image, Raster):
-        facts = row.save_array(image, settings, sink) if settings.max_bytes is None else None
-        if facts is not None:
+        if row.encodes_arrays and settings.max_bytes is None:
             height, width, bands = image.pixels.shape
-            known: SavedFacts = {
-                "width": width,
-                "height": height,
-                "colorspace": "gray" if bands < 3 else "srgb",
-                "alpha": image.alpha,
-            }
+            space = "gray" if bands < 3 else "srgb"
+            known: SavedFacts = {"width": width, "height": height, "colorspace": space, "alpha": image.alpha}
+            with encoding(row.name):
+                facts = row.save(image, settings, sink)
             return _encoded(row, settings, known | facts, sink)
         image = image.to_vips()
     _check(image, row, settings)

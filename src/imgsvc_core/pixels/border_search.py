@@ -27,7 +27,7 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
     end = upright.width - 1, upright.height - 1
     corner = turns.turned_box(Box(*(end if trim.from_end else (0, 0)), 1, 1), upright, back)
     load = border_search(info, all_frames=not (trim.libvips or trim.pillow))
-    with translate_errors(info.format), deadline.watching(opened.load(load)) as source:
+    with translate_errors(info.format), deadline.watching(opened.load_image(load)) as source:
         image = colorspace.to_srgb(source, info.rgb_space)
         if (corner.left, corner.top) != (0, 0):  # it would be read before what lies above it
             image = in_memory(image)

@@ -43,7 +43,7 @@ def find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face
     scale = scale_for(info, max(1.0, max(info.width, info.height) / _DECODED_SIDE), all_frames=False)
     settings = LoadSettings(scale=scale, sequential=True)
     check_memory(decoded_bound(info, settings), limits)
-    with translate_errors(info.format), deadline.watching(opened.load(settings)) as source:
+    with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as source:
         image = source.crop(0, 0, source.width, source.get_page_height())
         upright = resampling.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
         found = detect(upright)

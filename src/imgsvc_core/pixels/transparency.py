@@ -17,6 +17,6 @@ def is_transparent(opened: Opened, request: Spec, limits: Limits, deadline: Dead
     """Return True if any pixel of the result is transparent. The request must lay no pictures over it."""
     plan = compile_plan(request, opened.info, limits=limits)
     marks = ReceivedWatermarks({}, limits, deadline)
-    with translate_errors(opened.info.format), deadline.watching(opened.load(plan.load)) as image:
+    with translate_errors(opened.info.format), deadline.watching(opened.load_image(plan.load)) as image:
         rendered = render(image, plan, marks.picture).image
         return bool(without_idle_alpha(in_memory(rendered)).hasalpha())

@@ -76,7 +76,7 @@ class ReceivedWatermarks:
             # a picture that stayed watched would keep its decoder until the end
             with (
                 translate_errors(opened.info.format),
-                self.deadline.watching(opened.load(plan.load)) as image,
+                self.deadline.watching(opened.load_image(plan.load)) as image,
             ):
                 return in_memory(render(image, plan, inner).image)
 

@@ -31,32 +31,35 @@ class Opened:
     threads: int | None = None
     """The number of threads that libvips uses for it, by default one for each core."""
 
-    def load_array(self, settings: LoadSettings) -> Raster | None:
-        """Return few pixels if they need no libvips."""
-        if not settings.array or self.file is None:
-            return None
-        return self.file.load_array(settings)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
+    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return the decoded image, as an object that is not shared.
 
         Raises:
             ForkedProcess: libvips does not work in this process.
         """
-        check_not_forked()
+        if not settings.array:
+            check_not_forked()
         if self.image is not None:
             image = self.image.copy() if settings.all_frames else _first_frame(self.image)
         else:
-            # Imported here, because it loads libvips, and headers are read without it.
+            # Imported here, because they load libvips, and headers are read without it.
             from imgsvc_core.formats.loading import load
+            from imgsvc_core.formats.raster import Raster
 
             assert self.file is not None
             image = load(self.file, settings)
+            if isinstance(image, Raster):
+                return image
+            check_not_forked()
         from imgsvc_core._runtime.vipsimage import has, limit_threads
 
         if not has(image, "concurrency"):
             limit_threads(image, self.threads)
         return image
+
+    def load_image(self, settings: LoadSettings) -> pyvips.Image:
+        """Return what `load` does, always as an image of libvips."""
+        return self.load(attrs.evolve(settings, array=False))
 
 
 def _first_frame(image: pyvips.Image) -> pyvips.Image:

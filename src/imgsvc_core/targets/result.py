@@ -94,7 +94,7 @@ class Result(Generic[Data]):
 
         info = self.output
         opened = Opened(info, file=probe(ByteSource(_in_memory(self))))
-        image = opened.load(LoadSettings(all_frames=True))
+        image = opened.load_image(LoadSettings(all_frames=True))
         bands = (image.bands,) if image.bands > 1 else ()
         # `numpy` gives a single pixel without axes.
         pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)

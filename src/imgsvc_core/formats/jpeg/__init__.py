@@ -54,17 +54,11 @@ class Jpeg(Format):
         header = read_header(reader)
         return cls(reader.source, header.info(reader), header, header.exif_blocks)
 
-    def load(self, settings: LoadSettings) -> pyvips.Image:
+    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray, RGB or CMYK."""
         from imgsvc_core.formats.jpeg.reading import read
 
         return read(self, settings)
-
-    def load_array(self, settings: LoadSettings) -> Raster | None:
-        """Return gray or RGB, decoded by TurboJPEG, if the file tells nothing that only libvips reads."""
-        from imgsvc_core.formats.jpeg.reading import read_array
-
-        return read_array(self, settings)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -25,7 +25,7 @@ _UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their 
 _USUAL_RESOLUTION = 72 / 25.4
 
 
-def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
     """Return gray, RGB or CMYK.
 
     TurboJPEG reports all damage. libvips must stop at warnings, because damage in the entropy-coded data of a
@@ -44,20 +44,11 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image:
 
         pixels = turbojpeg.decoded(picture, shrink)
     if pixels is not None and header.density is not None:
+        raster = _raster(pixels, header.density)
         size = header.frame.width // shrink, header.frame.height // shrink
-        return _cropped(_raster(pixels, header.density).to_vips(), size)
+        return raster if settings.array else _cropped(raster.to_vips(), size)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
     return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))
-
-
-def read_array(picture: Jpeg, settings: LoadSettings) -> Raster | None:
-    """Return gray or RGB, or None if anything is unusual."""
-    from imgsvc_core.formats.jpeg import turbojpeg
-
-    picture = with_sound_header(picture)
-    density = picture.header.density
-    pixels = None if density is None else turbojpeg.decoded(picture, _shrink(settings))
-    return None if pixels is None or density is None else _raster(pixels, density)
 
 
 def _shrink(settings: LoadSettings) -> int:

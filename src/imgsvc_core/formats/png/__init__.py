@@ -36,6 +36,7 @@ class Png(Format):
     animated = "apng"
     metadata = ("exif", "xmp", "profile")
     array_pixels = 1 << 15
+    encodes_arrays = True
     becomes = "png"
 
     header: PngHeader
@@ -52,28 +53,15 @@ class Png(Format):
             return Apng(reader.source, header.info(reader), header, header.exif_blocks)
         return cls(reader.source, header.info(reader), header, header.exif_blocks)
 
-    def load(self, settings: LoadSettings) -> pyvips.Image:
+    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
         from imgsvc_core.formats.png.reading import read
 
         return read(self, settings)
 
-    def load_array(self, settings: LoadSettings) -> Raster | None:
-        """Return gray or RGB of 8 bits, of a small file in which nothing is unusual."""
-        from imgsvc_core.formats.png.small_reading import read
-
-        return read(self)
-
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+    def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write PNG, with a palette if that holds all colors and is smaller."""
         from imgsvc_core.formats.png.writing import write
 
         return write(image, settings, sink)
-
-    @classmethod
-    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
-        """Write few pixels in the thread of the caller."""
-        from imgsvc_core.formats.png.writing import write_array
-
-        return write_array(raster, settings, sink)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.formats.png import Png
+from imgsvc_core.formats.png import Png, small_reading
 from imgsvc_core.formats.png.metadata import read_blocks
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, open_lazily
 
 
-def read(picture: Png, settings: LoadSettings) -> pyvips.Image:
+def read(picture: Png, settings: LoadSettings) -> pyvips.Image | Raster:
     """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
+    if settings.array and (raster := small_reading.read(picture)):
+        return raster
     image = open_lazily("png", picture.source, settings, fail_on="error")
     return attach_metadata(image, HeaderReader(picture.source, "PNG")) if settings.metadata else image
 

@@ -26,7 +26,7 @@ AFTER_HEADER = 33  # the bytes of the signature and of the first chunk
 _MOST_WITH_ALL_FILTERS = 64 * 64  # pixels; trying all filters takes little time
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write PNG, with a palette if that holds all colors and is smaller.
 
     It is interlaced only on request: interlacing makes files larger and prevents streaming rows.
@@ -35,6 +35,13 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     assert isinstance(level, int)
     options: dict[str, object] = {"compression": level, "interlace": settings.progressive is True}
     facts: SavedFacts = {"interlaced": settings.progressive is True}
+    if isinstance(image, Raster):
+        height, width, _ = image.pixels.shape
+        if settings.colors is None and not settings.progressive and width * height <= small_png.MOST_PIXELS:
+            data, facts = small_png.encode(image.pixels, image.resolution, level)
+            sink.write(data)
+            return facts
+        image = image.to_vips()
     sink.insert(AFTER_HEADER, png_chunks(image))
     if settings.colors is not None:
         return {**facts, **_write_colors(image, settings.colors, options, sink)}
@@ -60,18 +67,6 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
             return facts
     sink.write(data)
     return {**facts, **indexed.facts()}
-
-
-def write_array(raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
-    """Write few pixels as `write` does; None if they are too many, or if more is asked for."""
-    height, width, _ = raster.pixels.shape
-    if settings.colors is not None or settings.progressive or width * height > small_png.MOST_PIXELS:
-        return None
-    level = codec_effort("png", settings.effort)
-    assert isinstance(level, int)
-    data, facts = small_png.encode(raster.pixels, raster.resolution, level)
-    sink.write(data)
-    return facts
 
 
 def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:

@@ -33,6 +33,7 @@ class Webp(Format):
     metadata = ("exif", "xmp", "profile")
     max_side = 16_383
     load_scaling = LoadScaling.CONTINUOUS
+    encodes_arrays = True
     becomes = "webp"
 
     header: WebpHeader
@@ -52,15 +53,8 @@ class Webp(Format):
         return read(self, settings)
 
     @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+    def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Write a still or an animation, lossy or lossless."""
         from imgsvc_core.formats.webp.writing import write
 
         return write(image, settings, sink)
-
-    @classmethod
-    def save_array(cls, raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
-        """Write by Pillow, unless the picture has to be examined first."""
-        from imgsvc_core.formats.webp.writing import write_array
-
-        return write_array(raster, settings, sink)

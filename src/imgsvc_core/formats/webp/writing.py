@@ -50,12 +50,18 @@ _MOST_PLAYS = 65_535
 _MOST_COPIED = 1 << 19  # pixels, of which a copy or two take little memory
 
 
-def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write a still or an animation, lossy or lossless.
 
     Lossy WebP always stores color at half the resolution. For pictures that need more, it is computed so that
     edges stay sharp, which takes twice the time.
     """
+    if isinstance(image, Raster):
+        bands = image.pixels.shape[2]
+        if bands == 3 and not settings.lossless and given_subsampling(bands, settings) == "420":
+            sink.write(encode(image.pixels, settings))
+            return {"subsample": "4:2:0"}
+        image = image.to_vips()
     image, subsampling = choose_subsampling(image, settings)
     options: dict[str, object] = {
         "Q": settings.quality, "lossless": settings.lossless, "keep": keep_profile(image),
@@ -96,15 +102,6 @@ def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
         and options["keep"] == "none"
         and not (options["lossless"] or options["smart_subsample"])
     )
-
-
-def write_array(raster: Raster, settings: SaveSettings, sink: Sink) -> SavedFacts | None:
-    """Write RGB as `write` does; None if it is to be examined first, or if more is asked for."""
-    bands = raster.pixels.shape[2]
-    if bands != 3 or settings.lossless or given_subsampling(bands, settings) != "420":
-        return None
-    sink.write(encode(raster.pixels, settings))
-    return {"subsample": "4:2:0"}
 
 
 def encode(pixels: Any, settings: SaveSettings) -> bytes:
