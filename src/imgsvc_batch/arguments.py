@@ -23,7 +23,17 @@ from imgsvc_batch.places import (
     split_pattern,
 )
 from imgsvc_batch.work import Job
-from imgsvc_core import LimitExceeded, Limits, Problem, SourceError, SourceUnreachable, Spec, SpecError, parse
+from imgsvc_core import (
+    LimitExceeded,
+    Limits,
+    Problem,
+    Request,
+    SourceError,
+    SourceUnreachable,
+    Spec,
+    SpecError,
+    parse,
+)
 from imgsvc_core.sources import is_url, open_bytes
 
 _MANIFEST = "imgsvc-batch"
@@ -88,7 +98,7 @@ def _as_template(template: str | Template | None) -> Template | None:
     return Template(value) if isinstance(value, str) else value
 
 
-def _as_variants(variants: Mapping[str, Spec | Mapping[str, Any]]) -> dict[str, Spec]:
+def _as_variants(variants: Mapping[str, Request]) -> dict[str, Spec]:
     """Parse the specs, and report the problems of all of them at once."""
     value: Any = variants
     if not isinstance(value, Mapping) or not value:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import attrs
 
@@ -26,7 +26,7 @@ from imgsvc_batch.results import unwritable
 from imgsvc_batch.selection import Selection
 from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
-from imgsvc_core import ImgsvcError, SourceUnreachable, Spec, TargetError, UnsupportedOperation
+from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
 _FINISHING_SECONDS = 1.0  # an interrupted batch ends within two seconds
@@ -39,7 +39,7 @@ OnProgress = Callable[[Progress], None]
 def run(
     source: str | Path | Sequence[str | Path],
     target: str | Path,
-    variants: Mapping[str, Spec | Mapping[str, Any]],
+    variants: Mapping[str, Request],
     *,
     resume: bool = False,
     retry: bool = False,

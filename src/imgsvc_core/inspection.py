@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -18,7 +16,7 @@ from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan import Plan, compile_plan
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, is_url, open_bytes, received
-from imgsvc_core.spec import Spec, parse
+from imgsvc_core.spec import Request, parse
 
 _QUICK_BYTES = 1 << 18
 """The header of a file of so few bytes is read in less than a tenth of a second, except for drawings."""
@@ -78,17 +76,19 @@ def _is_quick(source: ByteSource) -> bool:
 
 
 def explain(
-    spec: Spec | Mapping[str, Any], info: ImageInfo, *, limits: Limits | None = None, suffix: str = ""
+    spec: Request, source: ImageInfo | Source, *, limits: Limits | None = None, suffix: str = ""
 ) -> Plan:
-    """Return the plan of a request for a source with these facts; ``print`` it to read it.
+    """Return the plan of a request for a source, or for the facts of one; ``print`` it to read it.
 
     ``suffix`` is that of the target's name. Faces and borders are not searched for: the plan assumes a
     picture without them.
 
     Raises:
+        SourceError: the source cannot be read or is no image.
         SpecError: the request is wrong, or ``limits`` is not `Limits`.
         ImageTooLarge: a drawing would be rendered with too many pixels.
         OutputTooLarge: the result would have too many pixels.
         MemoryLimitExceeded: the plan could need too much memory.
     """
+    info = source if isinstance(source, ImageInfo) else inspect(source, limits=limits)
     return compile_plan(parse(spec), info, limits=limits_or(limits, Limits()), suffix=suffix)

@@ -36,7 +36,7 @@ from imgsvc_core.plan.plan import decodings
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Spec, Trim, parse
+from imgsvc_core.spec import Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
 from imgsvc_core.targets.encoding import encode_best
 from imgsvc_core.targets.result import Result, Timing
@@ -59,21 +59,21 @@ class ProcessOptions(TypedDict, total=False):
 @overload
 def process(
     source: Source,
-    spec: Spec | Mapping[str, Any] | None = None,
+    spec: Request | None = None,
     target: None = None,
     **options: Unpack[ProcessOptions],
 ) -> Result[bytes]: ...
 @overload
 def process(
     source: Source,
-    spec: Spec | Mapping[str, Any] | None,
+    spec: Request | None,
     target: Target,
     **options: Unpack[ProcessOptions],
 ) -> Result[None]: ...
 @overload
 def process(
     source: Source,
-    spec: Spec | Mapping[str, Any] | None = None,
+    spec: Request | None = None,
     *,
     target: Target,
     **options: Unpack[ProcessOptions],
@@ -81,7 +81,7 @@ def process(
 @without_pictures
 def process(
     source: Source,
-    spec: Spec | Mapping[str, Any] | None = None,
+    spec: Request | None = None,
     target: Target | None = None,
     **options: Unpack[ProcessOptions],
 ) -> Result[Any]:
@@ -91,7 +91,8 @@ def process(
         source: a path, an fsspec URL, encoded bytes, a binary file object, a Pillow image, a pyvips image, or
             a numpy array of height x width (x channels) in ``uint8``, ``uint16``, ``bool`` or floats from 0
             to 1.
-        spec: the request, as `Spec` or as JSON values; nothing for a plain conversion.
+        spec: the request: as `Spec`, as one operation such as ``Resize(width=300)``, as a list of operations
+            in the order of application, or as JSON values; nothing for a plain conversion.
         target: a path, an fsspec URL or a binary file object; without one the bytes are in ``Result.data``.
             A path or URL is written whole or not at all, and its suffix names the format unless the request
             does.
@@ -119,7 +120,7 @@ def process(
 
 @without_pictures
 def process_variants(
-    source: Source, variants: Mapping[str, Spec | Mapping[str, Any]], **options: Unpack[ProcessOptions]
+    source: Source, variants: Mapping[str, Request], **options: Unpack[ProcessOptions]
 ) -> dict[str, Result[bytes]]:
     """Process one image as several requests ask. The image is decoded once for all of them.
 

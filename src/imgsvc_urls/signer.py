@@ -19,7 +19,7 @@ from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import options_of, request_of, text_of
 from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.presets import PRESET
-from imgsvc_core.spec.request import Spec, parse_partial, unparse
+from imgsvc_core.spec.request import Request, Spec, parse_partial, unparse
 from imgsvc_core.spec.request import parse as parse_request
 from imgsvc_urls.candidates import size_of, within
 from imgsvc_urls.delivery import Delivery
@@ -30,7 +30,6 @@ from imgsvc_urls.sources import source_of, write_source
 ROOT = "/1.0/image"
 """Where the paths of pictures begin."""
 
-Request: TypeAlias = Spec | Mapping[str, Any]
 Value: TypeAlias = str | float | datetime | Sequence[str] | None
 
 WIDTHS = (320, 640, 1280)
@@ -207,7 +206,7 @@ class _Asked:
 
 def _asked(request: Request | None, options: Mapping[str, Value]) -> _Asked:
     texts, presets, delivery = read_options(list(_texts(options)))
-    base = unparse(request) if isinstance(request, Spec) else request
+    base = request if request is None or isinstance(request, Mapping) else unparse(parse_request(request))
     return _Asked(_checked(request_of(texts, base), presets), presets, _texts_of(delivery))
 
 

@@ -29,6 +29,8 @@ from imgsvc_core.spec import (
 )
 from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 
+RESIZE, SEPIA = Resize(width=300), Sepia(value=60)
+
 
 @given(specs())
 def test_unparsing_and_parsing_gives_the_same_spec(spec: Spec) -> None:
@@ -511,3 +513,39 @@ def test_zero_is_a_value_where_nothing_may_be_given() -> None:
 
 def test_null_stands_for_a_default() -> None:
     assert parse({"resize": {"width": 9, "mode": None}}) == parse({"resize": {"width": 9}})
+
+
+def test_operations_are_requests() -> None:
+    resize, sepia, blur = RESIZE, SEPIA, Blur(mode="gaussian", value=5)
+    output = Output(format="webp")
+    assert parse(resize) == Spec(resize=resize)
+    assert parse(sepia) == Spec(filter=sepia)
+    assert parse([resize, blur, sepia, output]) == Spec(resize=resize, filter=[blur, sepia], output=output)
+    assert parse((sepia, blur)).filter == (sepia, blur)
+
+
+@pytest.mark.parametrize(
+    ("items", "problems"),
+    [
+        ([SEPIA, RESIZE], ["'resize' is applied before 'filter': put it there in the list"]),
+        ([RESIZE, RESIZE], ["The list must hold 'resize' once, got it twice"]),
+        ([RESIZE, "sepia"], ['The list must hold operations such as Resize(width=300), got "sepia"']),
+        (
+            [Output(), SEPIA, Crop(width=3, height=4), 5],
+            [
+                "'filter' is applied before 'output': put it there in the list",
+                "'crop' is applied before 'output': put it there in the list",
+                "The list must hold operations such as Resize(width=300), got 5",
+            ],
+        ),
+    ],
+)
+def test_lists_that_are_no_requests(items: list[Any], problems: list[str]) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(items)
+    assert [problem.message for problem in caught.value.problems] == problems
+
+
+def test_a_list_of_json_is_no_request() -> None:
+    with pytest.raises(SpecError, match="The request must be a JSON object"):
+        parse([{"resize": {"width": 300}}])

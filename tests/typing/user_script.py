@@ -26,8 +26,11 @@ data: bytes = imgsvc.process("in.jpg", spec).data
 written: None = imgsvc.process(Path("in.jpg"), {"flip": {"horizontal": True}}, "out.webp").data
 named: None = imgsvc.process(b"...", target=Path("out.webp"), limits=imgsvc.Limits(seconds=5)).data
 pixels = imgsvc.process(np.zeros((4, 4, 3), np.uint8), spec)
+short: bytes = imgsvc.process("in.jpg", imgsvc.Resize(width=300)).data
+listed = imgsvc.process("in.jpg", [resize, imgsvc.Sepia(value=60), imgsvc.Output(format="webp")], "out.webp")
 facts: tuple[str, int] = pixels.output.format, imgsvc.inspect("in.jpg").width
 explained: imgsvc.Plan = imgsvc.explain(spec, imgsvc.inspect(b"..."))
+for_file: imgsvc.Plan = imgsvc.explain([resize], Path("in.jpg"))
 many: dict[str, bytes] = {name: made.data for name, made in imgsvc.process_variants("a", {"s": spec}).items()}
 
 
@@ -47,7 +50,7 @@ imgsvc.Spec(filter="sepia")  # error: incompatible type "str"
 resize.width = 5  # error: read-only
 imgsvc.process("in.jpg", spec).data.decode()
 imgsvc.process("in.jpg", spec, "out.webp").data.decode()  # error: "None" has no attribute "decode"
-imgsvc.process("in.jpg", ["sepia"])  # error: No overload variant of "process" matches
+imgsvc.process("in.jpg", ["sepia"])  # error: expected "Operation"
 imgsvc.process(5)  # error: No overload variant of "process" matches
 imgsvc.process("in.jpg", spec, 5)  # error: No overload variant of "process" matches
 imgsvc.inspect(None)  # error: incompatible type "None"

@@ -10,7 +10,7 @@ from imgsvc_core.spec.geometry import *
 from imgsvc_core.spec.geometry import Orient
 from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.request import OPERATIONS, Spec, parse, request_schema, unparse
+from imgsvc_core.spec.request import OPERATIONS, Request, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Orient",
     "Output",
     "Param",
+    "Request",
     "Spec",
     "Watermark",
     "params",

@@ -4,8 +4,8 @@ import functools
 import hashlib
 import json
 import marshal
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -177,12 +177,18 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 """The operations of a request by key, without filters, in the order of application."""
 
+_PLACES = {name: place for place, name in enumerate(params(Spec))}
+
+
+Request: TypeAlias = Spec | Operation | Sequence[Operation] | Mapping[str, Any]
+"""A request as Python gives it: whole, one operation, some in the order of application, or as JSON values."""
+
 
 def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
-    """Return the spec that a JSON value asks for.
+    """Return the spec of a request.
 
     Args:
-        value: JSON values, or a spec.
+        value: JSON values, a spec, an operation, or a list of operations in the order of application.
         also_known: keys that a mistyped one may have meant.
 
     Raises:
@@ -190,9 +196,15 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
 
     >>> parse({"resize": {"width": 800}}).resize.width
     800
+    >>> parse(Resize(width=800)) == parse([Resize(width=800)]) == parse({"resize": {"width": 800}})
+    True
     """
     if isinstance(value, Spec):
         return value
+    if isinstance(value, Operation):
+        return _listed([value])
+    if isinstance(value, list | tuple) and any(isinstance(item, Operation) for item in value):
+        return _listed(value)
     also_known = tuple(also_known)
     try:
         plain = marshal.dumps(cast("Any", value), _WITHOUT_REFERENCES)
@@ -214,6 +226,39 @@ def _parse(value: object, also_known: Iterable[str]) -> Spec:
         raise SpecError([Problem("", "The request must be a JSON object", f"got {shown(value)}")])
     found: Spec = _read(value, Spec.title, parse_operation, also_known)
     return found
+
+
+def _listed(items: Sequence[object]) -> Spec:
+    """Return the spec of operations in a list, which must stand in the order of application."""
+    parts: dict[str, Any] = {}
+    problems: list[Problem] = []
+    before = ""
+    for index, item in enumerate(items):
+        if not isinstance(item, Operation) or (key := _key_of(item)) is None:
+            expected = "The list must hold operations such as Resize(width=300)"
+            problems.append(Problem(f"[{index}]", expected, f"got {shown(item)}"))
+            continue
+        if key == "filter":
+            parts[key] = (*parts.get(key, ()), item)
+        elif key in parts:
+            problems.append(Problem(f"[{index}]", f"The list must hold '{key}' once, got it twice"))
+        else:
+            parts[key] = item
+        if before and _PLACES[key] < _PLACES[before]:
+            message = f"'{key}' is applied before '{before}': put it there in the list"
+            problems.append(Problem(f"[{index}]", message))
+        else:
+            before = key
+    if problems:
+        raise SpecError(problems)
+    return Spec(**parts)
+
+
+def _key_of(item: Operation) -> str | None:
+    """Return the key of the request to which an operation belongs."""
+    if isinstance(item, Filter):
+        return "filter"
+    return item.key if OPERATIONS.get(item.key) is type(item) else None
 
 
 def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:
