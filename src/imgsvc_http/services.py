@@ -284,8 +284,8 @@ async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
-        lambda: reservations.give_back_lost(services.db, now()),
-        lambda: lease.forget_expired(services.db, now()),
+        lambda: reservations.give_back_lost(services.db),
+        lambda: lease.forget_expired(services.db),
     )
     while True:
         for task in tasks:

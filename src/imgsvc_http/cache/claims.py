@@ -10,13 +10,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import datetime
 
 import attrs
 from sqlalchemy import Connection, delete
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import counting, insert
 from imgsvc_http.state.lease import Lease, is_alive
 from imgsvc_http.state.tables import CacheClaimRow
@@ -55,7 +53,7 @@ class Claims:
     async def _taken(self, key: str, is_made: Callable[[], Awaitable[bool]]) -> bool:
         look = _FIRST_LOOK_SECONDS
         try:
-            while not await take(self.lease.db, key, self.lease.holder, now()):
+            while not await take(self.lease.db, key, self.lease.holder):
                 if await is_made():
                     return False
                 await asyncio.sleep(look)
@@ -67,13 +65,13 @@ class Claims:
 
 
 @counting
-def take(connection: Connection, key: str, holder: str, now: datetime) -> bool:
+def take(connection: Connection, key: str, holder: str) -> bool:
     """Take the claim of a key. Return False if another process has it."""
     put = (
         insert(connection, CacheClaimRow)
         .values(key=bytes.fromhex(key), holder=holder)
         .on_conflict_do_update(
-            index_elements=["key"], set_={"holder": holder}, where=~is_alive(CacheClaimRow.holder, now)
+            index_elements=["key"], set_={"holder": holder}, where=~is_alive(CacheClaimRow.holder)
         )
         .returning(CacheClaimRow.holder)
     )
@@ -87,6 +85,6 @@ def _give_up(connection: Connection, key: str, holder: str) -> None:
 
 
 @counting
-def forget_lost(connection: Connection, now: datetime) -> None:
+def forget_lost(connection: Connection) -> None:
     """Delete claims of processes that died."""
-    connection.execute(delete(CacheClaimRow).where(~is_alive(CacheClaimRow.holder, now)))
+    connection.execute(delete(CacheClaimRow).where(~is_alive(CacheClaimRow.holder)))

@@ -46,7 +46,7 @@ async def watch(cache: Cache, db: Database, lifetime: timedelta) -> None:
             if time.monotonic() > cleaned + _CLEANUP_SECONDS:
                 cleaned = time.monotonic()
                 await purges.forget(db, now() - lifetime)
-                await claims.forget_lost(db, now())
+                await claims.forget_lost(db)
         except Exception as error:  # of a database or a file system, which may come back
             _log.warning("Purges of other nodes are not known yet; trying again: %s", error)
 

@@ -188,7 +188,7 @@ def claim(
 
 def _is_over(now: datetime) -> ColumnElement[bool]:
     """Return the condition for answers that have expired, and for claims of processes that died."""
-    is_lost = AnswerRow.body.is_(None) & ~is_alive(AnswerRow.holder, now)
+    is_lost = AnswerRow.body.is_(None) & ~is_alive(AnswerRow.holder)
     return (AnswerRow.expires_at <= now) | is_lost
 
 

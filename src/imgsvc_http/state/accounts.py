@@ -13,7 +13,6 @@ import attrs
 from sqlalchemy import BigInteger, Connection, bindparam, cast, func, insert, select, text, update
 
 from imgsvc_http.runtime.clock import month_of
-from imgsvc_http.runtime.clock import now as utc_now
 from imgsvc_http.settings import QUOTA
 from imgsvc_http.state import reservations
 from imgsvc_http.state.database import counting, reading, writing
@@ -168,7 +167,7 @@ def count_picture(connection: Connection, account_id: str, now: datetime) -> boo
 
     if count():
         return True
-    reservations.give_back_lost_in(connection, account_id, month, utc_now())
+    reservations.give_back_lost_in(connection, account_id, month)
     if count():
         return True
     if reservations.held(connection, account_id, month):

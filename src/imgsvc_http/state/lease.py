@@ -18,10 +18,11 @@ from uuid import uuid4
 
 import attrs
 from sqlalchemy import ColumnElement, Connection, delete, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
-from imgsvc_http.runtime.clock import now
-from imgsvc_http.state.database import Database, counting, reading, upsert
-from imgsvc_http.state.tables import LeaseRow
+from imgsvc_http.state.database import Database, counting, insert, reading
+from imgsvc_http.state.tables import LeaseRow, UtcDateTime
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Lease:
         duration: how long it lasts if it is not renewed.
         holder: the name of the process.
         until: the time of the monotonic clock until which no other process takes what this one holds. It is
-            the first half of the lease, so that clocks may differ by the other half.
+            half of the lease, so that what is done until then can be finished.
     """
 
     db: Database
@@ -71,7 +72,7 @@ class Lease:
     async def renew(self) -> None:
         """Renew the lease. If the database is away, it may expire."""
         began = time.monotonic()
-        writing = asyncio.ensure_future(_put(self.db, self.holder, now() + self.duration))
+        writing = asyncio.ensure_future(_put(self.db, self.holder, self.duration))
         await asyncio.wait([writing], timeout=_ANSWER_SECONDS)
         if not writing.done():
             self.db.drop_connections()  # to a server that hangs: all calls that wait for it fail
@@ -96,15 +97,38 @@ class Lease:
             await self.renew()
 
 
-def is_alive(holder: Any, now: datetime) -> ColumnElement[bool]:
+class _MomentIn(FunctionElement[datetime]):
+    """The moment in some seconds by the clock of the database, which all nodes share."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(_MomentIn, "postgresql")
+def _in_postgresql(moment: _MomentIn, compiler: Any, **options: Any) -> str:
+    return f"clock_timestamp() + make_interval(secs => {compiler.process(moment.clauses, **options)})"
+
+
+@compiles(_MomentIn, "sqlite")
+def _in_sqlite(moment: _MomentIn, compiler: Any, **options: Any) -> str:
+    seconds = compiler.process(moment.clauses, **options)
+    return f"strftime('%Y-%m-%d %H:%M:%f', 'now', {seconds} || ' seconds')"
+
+
+_IS_ALIVE = LeaseRow.expires_at > _MomentIn(0.0)
+
+
+def is_alive(holder: Any) -> ColumnElement[bool]:
     """Return the condition that the holder in a column has a lease."""
-    alive: ColumnElement[bool] = holder.in_(select(LeaseRow.holder).where(LeaseRow.expires_at > now))
+    alive: ColumnElement[bool] = holder.in_(select(LeaseRow.holder).where(_IS_ALIVE))
     return alive
 
 
 @counting
-def _put(connection: Connection, holder: str, until: datetime) -> None:
-    connection.execute(upsert(connection, LeaseRow), {"holder": holder, "expires_at": until})
+def _put(connection: Connection, holder: str, duration: timedelta) -> None:
+    until = {"expires_at": _MomentIn(duration.total_seconds())}
+    put = insert(connection, LeaseRow).values(holder=holder, **until)
+    connection.execute(put.on_conflict_do_update(index_elements=["holder"], set_=until))
 
 
 @counting
@@ -113,9 +137,9 @@ def _end(connection: Connection, holder: str) -> None:
 
 
 @reading
-def holders(connection: Connection, now: datetime) -> set[str]:
+def holders(connection: Connection) -> set[str]:
     """Return the processes that have a lease."""
-    return set(connection.execute(select(LeaseRow.holder).where(LeaseRow.expires_at > now)).scalars())
+    return set(connection.execute(select(LeaseRow.holder).where(_IS_ALIVE)).scalars())
 
 
 def end_all_in(connection: Connection) -> None:
@@ -124,6 +148,6 @@ def end_all_in(connection: Connection) -> None:
 
 
 @counting
-def forget_expired(connection: Connection, now: datetime) -> None:
+def forget_expired(connection: Connection) -> None:
     """Delete leases of processes that died."""
-    connection.execute(delete(LeaseRow).where(LeaseRow.expires_at <= now))
+    connection.execute(delete(LeaseRow).where(~_IS_ALIVE))

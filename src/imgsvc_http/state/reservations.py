@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, select, update
@@ -21,6 +20,9 @@ from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
 _PART = 16  # so much of what is left, that the last pictures are counted one by one
 
 _LOOK_SECONDS = 0.05
+
+
+_IS_LOST = ~is_alive(ReservationRow.holder)
 
 
 class QuotaHeld(Exception):
@@ -102,27 +104,23 @@ def held(connection: Connection, account_id: str, month: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def give_back_lost_in(connection: Connection, account_id: str, month: str, now: datetime) -> None:
+def give_back_lost_in(connection: Connection, account_id: str, month: str) -> None:
     """Give back what processes without a lease have reserved of a quota."""
     of_month = _of_month(account_id, month)
     connection.execute(select(UsageRow.used).where(of_month).with_for_update())
-    lost = delete(ReservationRow).where(_reserved(account_id, month), _is_lost(now))
+    lost = delete(ReservationRow).where(_reserved(account_id, month), _IS_LOST)
     given_back = sum(connection.execute(lost.returning(ReservationRow.held)).scalars())
     if given_back:
         connection.execute(update(UsageRow).where(of_month).values(used=UsageRow.used - given_back))
 
 
 @counting
-def give_back_lost(connection: Connection, now: datetime) -> None:
+def give_back_lost(connection: Connection) -> None:
     """Give back what processes without a lease have reserved of all quotas."""
     columns = (ReservationRow.account_id, ReservationRow.month)
-    query = select(*columns).where(_is_lost(now)).distinct().order_by(*columns)
+    query = select(*columns).where(_IS_LOST).distinct().order_by(*columns)
     for account_id, month in connection.execute(query).all():
-        give_back_lost_in(connection, account_id, month, now)
-
-
-def _is_lost(now: datetime) -> ColumnElement[bool]:
-    return ~is_alive(ReservationRow.holder, now)
+        give_back_lost_in(connection, account_id, month)
 
 
 def _of_month(account_id: str | BindParameter[str], month: str | BindParameter[str]) -> ColumnElement[bool]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import lease
 from imgsvc_http.state.database import Database
 from imgsvc_http.webhooks.engine import Engine, JobClaim
@@ -35,7 +34,7 @@ async def watch(db: Database, engine: Engine) -> None:
 
 async def _find_lost(db: Database, engine: Engine) -> frozenset[JobClaim]:
     claims = await engine.claims()
-    running, alive = engine.running, await lease.holders(db, now())
+    running, alive = engine.running, await lease.holders(db)
     return frozenset(
         claim
         for claim in claims

@@ -20,7 +20,6 @@ from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.places import LocalPlace
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.cache.purging import purge, watch
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease, holders
@@ -107,13 +106,13 @@ async def test_the_claim_of_a_dead_process_ends_with_its_lease(db: Database) -> 
     key = "ab" * 32
     dead = Lease(db, timedelta(seconds=0.5), "a dead process")
     await dead.renew()
-    assert await claims.take(db, key, dead.holder, now())
+    assert await claims.take(db, key, dead.holder)
     async with Lease.open(db) as lease:
         async with Claims(lease).held(key, is_made):
-            assert dead.holder not in await holders(db, now())
-            assert not await claims.take(db, key, "another", now())
-        assert await claims.take(db, key, "another", now())
-        assert await claims.take(db, key, lease.holder, now())  # the other one has no lease
+            assert dead.holder not in await holders(db)
+            assert not await claims.take(db, key, "another")
+        assert await claims.take(db, key, "another")
+        assert await claims.take(db, key, lease.holder)  # the other one has no lease
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])  # several nodes have no SQLite together

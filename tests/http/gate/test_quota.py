@@ -14,7 +14,6 @@ import pytest_asyncio
 from sqlalchemy import func, select
 
 from imgsvc_http.gate.quota import Call, QuotaCounts, charged
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
@@ -136,14 +135,21 @@ async def test_a_killed_process_gives_back_what_it_held(
     ids=["twice what was asked for", "1,000", "a sixteenth of what is left"],
 )
 async def test_a_kill_loses_the_count_of_no_more_than_was_reserved(
-    asked: int, quota: int, bound: int, db: Database, counts: QuotaCounts, account: Account
+    asked: int,
+    quota: int,
+    bound: int,
+    db: Database,
+    counts: QuotaCounts,
+    account: Account,
+    lease: Lease,
 ) -> None:
     """However many pictures are made, all that does not fit into the reservation is counted at once."""
     await accounts.set_quota(db, account.id, quota)
     made = await _spend(counts, account, asked)
     await counts.write()
     made += await _spend(counts, account, bound + 20)
-    await reservations.give_back_lost(db, now() + 2 * _LONG)  # the process is gone, and ``counts`` with it
+    await lease.give_up()  # the process is gone, and ``counts`` with it
+    await reservations.give_back_lost(db)
     usage = await accounts.usage(db, account.id, NOW)
     assert usage is not None
     assert made - usage.used == bound
@@ -160,20 +166,22 @@ async def test_reservations_of_dead_processes_are_given_back_by_the_sweeper(
     await accounts.spend(db, account.id, NOW)
     reserve = reservations.renew(db, lease.holder, account.id, "2026-11", spent=0, wanted=5)
     assert await reserve == 5
-    await reservations.give_back_lost(db, now())
+    await reservations.give_back_lost(db)
     assert await _reserved(db) == 5
-    await reservations.give_back_lost(db, now() + _LONG)
+    await lease.give_up()
+    await reservations.give_back_lost(db)
     assert await _reserved(db) == 0
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1)
 
 
 async def test_what_was_spent_of_an_expired_reservation_counts_all_the_same(
-    db: Database, counts: QuotaCounts, account: Account
+    db: Database, counts: QuotaCounts, account: Account, lease: Lease
 ) -> None:
     await _spend(counts, account, 20)
     await counts.write()
     await _spend(counts, account, 10)
-    await reservations.give_back_lost(db, now() + 2 * _LONG)
+    await lease.give_up()
+    await reservations.give_back_lost(db)
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
     assert await counts.usage(account.id, NOW) == Usage(1000, 30)
 

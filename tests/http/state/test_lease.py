@@ -6,37 +6,46 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
-from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import lease
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease
+from imgsvc_http.state.tables import LeaseRow
 
 pytestmark = pytest.mark.asyncio
-
-_LONG = timedelta(hours=1)
 
 
 async def test_a_process_has_its_lease_until_it_ends(db: Database) -> None:
     async with Lease.open(db) as one, Lease.open(db) as other:
         assert one.is_held
-        assert await lease.holders(db, now()) == {one.holder, other.holder}
+        assert await lease.holders(db) == {one.holder, other.holder}
     assert not one.is_held
-    assert await lease.holders(db, now()) == set()
+    assert await lease.holders(db) == set()
 
 
-async def test_a_lease_is_renewed_and_expires_if_it_is_not(db: Database) -> None:
+async def until_alive(db: Database, *holders: str) -> None:
+    async with asyncio.timeout(60):
+        while await lease.holders(db) != set(holders):
+            await asyncio.sleep(0.05)
+
+
+async def test_a_lease_is_renewed(db: Database) -> None:
     duration = timedelta(seconds=1)
-    dead = Lease(db, duration)
-    await dead.renew()
     async with Lease.open(db, duration) as alive:
-        async with asyncio.timeout(60):
-            while await lease.holders(db, now()) != {alive.holder}:
-                await asyncio.sleep(0.05)
+        await asyncio.sleep(2 * duration.total_seconds())
+        await until_alive(db, alive.holder)
+
+
+async def test_a_lease_that_is_not_renewed_is_forgotten(db: Database) -> None:
+    dead = Lease(db, timedelta(seconds=0.5))
+    await dead.renew()
+    async with Lease.open(db) as alive:
+        await until_alive(db, alive.holder)
         assert not dead.is_held
-        await lease.forget_expired(db, now())
-        assert await lease.holders(db, now() - _LONG) == {alive.holder}
+        await lease.forget_expired(db)
+        rows = await db.reading(lambda connection: connection.execute(select(LeaseRow.holder)).all())
+        assert rows == [(alive.holder,)]
 
 
 async def test_a_lease_that_cannot_be_renewed_ends(db: Database, caplog: pytest.LogCaptureFixture) -> None:
