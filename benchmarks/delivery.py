@@ -25,6 +25,7 @@ from typing import Any
 
 import aiohttp
 import attrs
+from tests.support.processes import listeners_of
 from yarl import URL
 
 from benchmarks.harness import Bound, print_table, verdict, write_table
@@ -120,7 +121,9 @@ def delivering(kind: str, **settings: object) -> Iterator[Delivering]:
             environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(folder / "state")}
             account = _command("accounts", "list", environment=environment)[0]["id"]
             key = _command("signing-keys", "create", account, environment=environment)
-            yield Delivering(running, Signer(running.url, key["id"], key["secret"]), folder, running.pid)
+            yield Delivering(
+                running, Signer(running.url, key["id"], key["secret"]), folder, listeners_of(running.pid)[0]
+            )
 
 
 def _command(*arguments: str, environment: Mapping[str, str]) -> Any:

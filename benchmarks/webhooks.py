@@ -29,6 +29,7 @@ from PIL import Image
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 from tests.http.service_process import Service, running
 from tests.support import servers
+from tests.support.processes import listeners_of
 
 from benchmarks.harness import Bound, verdict
 from imgsvc_http.state.tables import WebhookRow
@@ -146,7 +147,7 @@ async def waiting(
     id_ = await ask(client, there.url, delay=_WEEK_SECONDS)
     while (await _record(client, id_))["status"] != "scheduled":
         await asyncio.sleep(0.1)
-    before = _resident(service.process.pid)
+    before = _resident(listeners_of(service.process.pid)[0])
     await asyncio.to_thread(_copy_waiting, database, id_, count)
     fresh = []
     for _ in range(20):
@@ -154,7 +155,7 @@ async def waiting(
         await there.wait_for(await ask(client, there.url))
         fresh.append(time.perf_counter() - started)
         await asyncio.sleep(0.5)
-    return _resident(service.process.pid) - before, max(fresh)
+    return _resident(listeners_of(service.process.pid)[0]) - before, max(fresh)
 
 
 async def listing_ms(client: aiohttp.ClientSession, there: Endpoint, database: Engine, count: int) -> float:

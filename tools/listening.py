@@ -205,9 +205,17 @@ def serving(tree: Path, *, counted: bool = False) -> Iterator[Service]:
                 assert url is not None
                 assert key is not None
                 sign = _signer(environment, url[0])
-                yield Service(process.pid, url[0], key[0], folder, address, sign)
+                yield Service(_listening(process.pid), url[0], key[0], folder, address, sign)
             finally:
                 process.send_signal(signal.SIGTERM)
+
+
+def _listening(pid: int) -> int:
+    """Return the process that listens: the one that the parent forked without another program, if any."""
+    program = Path(f"/proc/{pid}/cmdline").read_bytes()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    forked = [int(child) for child in children if Path(f"/proc/{child}/cmdline").read_bytes() == program]
+    return forked[0] if forked else pid
 
 
 def _signer(environment: Mapping[str, str], url: str) -> Callable[[str], str]:
