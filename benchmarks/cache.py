@@ -1,8 +1,8 @@
 """The cache: hits with 1,000,000 entries against 100, the start, and hits per second of both tiers.
 
-``python -m benchmarks.cache [--entries 1000000]`` fills a folder with small files, and the index in a
-database, and asks through the interface of the cache in this process. Hits are measured in CPU time, as
-other programs do not count.
+``python -m benchmarks.cache [--entries 1000000]`` fills a folder with small files, and asks through the
+interface of the cache in this process. Hits are measured in CPU time, as other programs do not count. Before
+that, the cache has counted its files.
 """
 
 from __future__ import annotations
@@ -16,26 +16,24 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import Connection, insert
 
 from benchmarks.harness import Bound, options_of, verdict
 from imgsvc_http.cache import Cache, Entry, Freshness, Made, Picture, Unchanged, entry_key, open_cache
 from imgsvc_http.cache.encoding import encode
-from imgsvc_http.cache.places import LocalPlace
+from imgsvc_http.cache.files import StoredFile, counted, name_of, write
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.migrating import migrate
-from imgsvc_http.state.tables import CacheEntryRow
+from imgsvc_http.storage.folder import Folder
 
 ACCOUNT = "acc_benchmark"
 LARGE, SMALL = 30_000, 500  # bytes of a usual picture, and of those that a million of fit on any disk
 ASKED, MADE = 4000, 1000
-BATCH = 20_000
+FILL_SECONDS = 3600
 
 
 def main() -> int:
@@ -50,24 +48,28 @@ async def _measure(folder: Path, entries: int, rounds: int) -> int:
         began = time.perf_counter()
         await fill(state, number)
         print(f"{number:,} entries made in {time.perf_counter() - began:.0f} s")
-    ratios, starts = [], []
+    ratios, starts, counts = [], [], []
     for _ in range(rounds):
         took = []
         for state, number in ((few, 100), (many, entries)):
             began = time.perf_counter()
             async with opened(state, memory_bytes=0) as cache:
                 starts.append(time.perf_counter() - began)
+                counts.append(await count(cache))
                 asked = [random.randrange(number) for _ in range(ASKED)]
                 await ask(cache, asked, SMALL)  # the files of both are in the memory of the system
                 took.append(await ask(cache, asked, SMALL))
         ratios.append(took[1] / took[0])
     async with opened(many, memory_bytes=2**26) as cache:
+        await count(cache)
         for number in range(MADE):
             await make(cache, number)
         memory = MADE / min([await ask(cache, range(MADE), LARGE) for _ in range(rounds)])
     async with opened(many, memory_bytes=0) as cache:
+        await count(cache)
         place = MADE / min([await ask(cache, range(MADE), LARGE) for _ in range(rounds)])
         alone = MADE / min([await ask(cache, range(MADE), LARGE, at_once=1) for _ in range(rounds)])
+    print(f"counting {entries:,} files: {max(counts):.1f} s")
     print(f"hits of 30 kB: memory {memory:,.0f}/s, folder {place:,.0f}/s, one after the other {alone:,.0f}/s")
     return verdict(
         [
@@ -85,8 +87,15 @@ async def opened(state: Path, *, memory_bytes: int) -> AsyncIterator[Cache]:
     settings = settings_of(state)
     async with (
         await Database.open(settings.database_url) as db,
+        Lease.open(db) as lease,
         open_cache(
-            settings, db, lambda error: False, memory_bytes=memory_bytes, alone=True, changes=ChangeMark()
+            settings,
+            db,
+            lease,
+            lambda error: False,
+            memory_bytes=memory_bytes,
+            alone=True,
+            changes=ChangeMark(),
         ) as cache,
     ):
         yield cache
@@ -110,25 +119,17 @@ def key_of(number: int, size: int = SMALL) -> str:
 
 
 async def fill(state: Path, number: int) -> None:
-    """Write the files of entries, and their rows."""
-    settings = settings_of(state)
-    await migrate(settings.database_url)
-    place = LocalPlace(state / "cache")
-    place_number = place.number()
-    async with await Database.open(settings.database_url) as db:
-        for start in range(0, number, BATCH):
-            rows = []
-            for item in range(start, min(start + BATCH, number)):
-                made = entry(item)
-                place.write(made.key, bytes(encode(made)))
-                key = bytes.fromhex(made.key)
-                row = {"place": place_number, "key": key, "source": made.source_digest, "size": 4096}
-                rows.append({**row, "used_at": item})
-            await db.writing(partial(_insert, rows))
+    """Write the files of entries."""
+    await migrate(settings_of(state).database_url)
+    folder = Folder(settings_of(state).cache_place, FILL_SECONDS)
+    await folder.call(_write_all, number)
 
 
-def _insert(rows: list[dict[str, Any]], connection: Connection) -> None:
-    connection.execute(insert(CacheEntryRow), rows)
+def _write_all(fs: Any, root: str, number: int) -> None:
+    for item in range(number):
+        made = entry(item)
+        data = bytes(encode(made))
+        write(fs, root, StoredFile(name_of(made.source_digest, made.key), counted(len(data)), item), data)
 
 
 def entry(number: int) -> Entry:
@@ -138,12 +139,21 @@ def entry(number: int) -> Entry:
         source=source_of(number),
         picture=picture(SMALL),
         made_at=time.time(),
-        fresh_until=time.time() + 10**6,
+        asked_at=time.time(),
+        freshness=Freshness(10**6),
     )
 
 
 def picture(size: int) -> Picture:
     return Picture(body=os.urandom(size), content_type="image/webp", etag='"a"', identity="a")
+
+
+async def count(cache: Cache) -> float:
+    """Wait until the cache has counted its files. Return the seconds."""
+    began = time.perf_counter()
+    assert cache.place is not None
+    await cache.place.totals()
+    return time.perf_counter() - began
 
 
 async def make(cache: Cache, number: int) -> None:

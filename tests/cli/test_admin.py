@@ -514,7 +514,7 @@ def test_the_cache_is_counted_and_purged(
     made.append(entry(1, account=account, source="photos/shoe.jpg"))
 
     async def fill(db: Database) -> None:
-        tier = open_place_tier(settings, db)
+        tier = open_place_tier(settings)
         assert tier is not None
         for item in made:
             tier.put(item)

@@ -30,7 +30,7 @@ def stats(settings: Settings, as_json: bool) -> None:
         with service_packages():
             from imgsvc_http.cache.opening import open_place_tier
 
-        tier = open_place_tier(settings, db)
+        tier = open_place_tier(settings)
         entries, size = (0, 0) if tier is None else await tier.totals()
         return {"entries": entries, "bytes": size, "place_bytes": settings.cache.place_bytes}
 
@@ -65,7 +65,7 @@ def purge(
             raise unknown("account", account_id)
         of = known if account_id is None else [account_id]
         digests = [purges.EVERYTHING] if source is None else [source_digest(id_, source) for id_ in of]
-        tier, deleted = open_place_tier(settings, db), 0
+        tier, deleted = open_place_tier(settings), 0
         for digest in digests:
             await purges.record(db, digest, now())
             deleted += 0 if tier is None else await tier.purge(digest)

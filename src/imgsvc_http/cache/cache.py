@@ -13,7 +13,7 @@ import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache.claims import Claims
-from imgsvc_http.cache.entries import Entry, Made, Unchanged
+from imgsvc_http.cache.entries import Entry, Made, Unchanged, source_digest
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
@@ -90,6 +90,8 @@ class Cache:
         self._is_gone = is_gone
         self._clock = clock
         self._purges = Purges()
+        if place is not None:
+            place.is_purged = self._purges.cover
         self._purges_after = purges_after
         self._changes = changes or ChangeMark()
         self._known_changes = self._changes.present
@@ -132,7 +134,7 @@ class Cache:
     def count_hit(self, entry: Entry) -> None:
         """Count an answer with an entry that was in memory and fresh."""
         if self.place is not None:
-            self.place.touch(entry.key)
+            self.place.touch(entry)
         self.statistics.answers["hit"] += 1
 
     async def catch_up(self) -> list[bytes]:
@@ -178,7 +180,7 @@ class Cache:
             # Meanwhile the picture may have been made.
             known = await self._found(order) or self.memory.get(order.key)
         elif self.place is not None:
-            self.place.touch(order.key)
+            self.place.touch(known)
         if known is None:
             return await self._refresh(order, None)
         now = self._clock()
@@ -199,12 +201,12 @@ class Cache:
 
     async def _read(self, order: _Order) -> Entry | None:
         assert self.place is not None
-        entry = await self.place.get(order.key)
+        entry = await self.place.get(order.key, source_digest(order.account, order.source))
         if entry is None or self._purges.cover(entry):
             return None
         if (entry.account, entry.source) != (order.account, order.source):
             return None
-        self.place.touch(order.key)
+        self.place.touch(entry)
         self.memory.put(entry)
         return entry
 
@@ -261,7 +263,7 @@ class Cache:
                 stale = attrs.evolve(known, retry_at=self._clock() + _RETRY_SECONDS)
                 self._remember(stale)
                 return CacheResult(stale, "stale")
-            self._drop(known.key)
+            self._drop(known)
             raise
         if isinstance(made, Unchanged):
             assert known is not None, "Only the picture of an entry can be unchanged"
@@ -286,7 +288,7 @@ class Cache:
 
     def _kept(self, entry: Entry, state: CacheState) -> CacheResult:
         if entry.freshness.scope != "public":
-            self._drop(entry.key)
+            self._drop(entry)
         elif self._remember(entry) and self.place is not None:
             self.place.put(entry)
         return CacheResult(entry, state)
@@ -298,10 +300,10 @@ class Cache:
         self.memory.put(entry)
         return True
 
-    def _drop(self, key: str) -> None:
-        self.memory.remove(key)
+    def _drop(self, entry: Entry) -> None:
+        self.memory.remove(entry.key)
         if self.place is not None:
-            self._in_background(self.place.remove(key))
+            self._in_background(self.place.remove(entry))
 
     def _refresh_in_background(self, order: _Order, known: Entry) -> None:
         if order.key in self._revalidating:

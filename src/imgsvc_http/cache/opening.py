@@ -12,19 +12,20 @@ from imgsvc_http.cache import purges
 from imgsvc_http.cache.cache import Cache, StaleBounds
 from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.freshness import FreshnessBounds
-from imgsvc_http.cache.place_tier import PlaceTier
-from imgsvc_http.cache.places import open_place
+from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.cache.purging import watch
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease
+from imgsvc_http.storage.folder import Folder
 
 
-def open_place_tier(settings: Settings, db: Database, *, alone: bool = False) -> PlaceTier | None:
+def open_place_tier(settings: Settings, *, alone: bool = False) -> PlaceTier | None:
     """Return the tier in a folder or bucket, or None if it may keep no bytes."""
     bound = settings.cache.place_bytes
-    return PlaceTier(open_place(settings.cache_place), db, bound, alone=alone) if bound else None
+    folder = Folder(settings.cache_place, CALL_SECONDS)
+    return PlaceTier(folder, bound, alone=alone) if bound else None
 
 
 @contextlib.asynccontextmanager
@@ -42,7 +43,7 @@ async def open_cache(
 
     Args:
         settings: the settings of the service.
-        db: the database, which has the index.
+        db: the database, which has the purges.
         lease: that of this process.
         is_gone: tells if an error of making a picture means that its source is gone.
         memory_bytes: the most memory of entries in this process.
@@ -50,7 +51,7 @@ async def open_cache(
         changes: tells other processes of this node of purges.
     """
     own = settings.cache
-    place = open_place_tier(settings, db, alone=alone)
+    place = open_place_tier(settings, alone=alone)
     cache = Cache(
         memory_bytes=memory_bytes,
         place=place,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from imgsvc_http.cache.entries import Entry
 from imgsvc_http.state.database import counting, insert, lock_for_transaction, reading, writing
@@ -69,12 +69,6 @@ def after(connection: Connection, number: int) -> list[tuple[int, bytes]]:
         .limit(_POLLED)
     )
     return [(row.number, row.source) for row in connection.execute(found)]
-
-
-PURGED = select(CachePurgeRow.number, CachePurgeRow.source).where(
-    CachePurgeRow.number > bindparam("epoch"), CachePurgeRow.source.in_(bindparam("sources", expanding=True))
-)
-"""SQL: the purges of some sources after an epoch."""
 
 
 @counting

@@ -10,7 +10,6 @@ import json
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -26,7 +25,6 @@ from imgsvc_core.sources import (
     TooManyBytes,
     missing_package,
     object_info,
-    open_filesystem,
     read_object,
     reason_of,
 )
@@ -38,9 +36,10 @@ from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import FRESH, is_social
-from imgsvc_http.runtime.bulkhead import Bulkhead, CallTimedOut
+from imgsvc_http.runtime.bulkhead import CallTimedOut
 from imgsvc_http.settings import Origin
 from imgsvc_http.state.lookup_cache import LookupCache
+from imgsvc_http.storage.folder import Folder, is_local, modified_at
 from imgsvc_http.storage.source_files import Allocate, SourceFile
 from imgsvc_http.storage.temporary import check_protocols
 from imgsvc_urls import AnySource, InlineSource, OriginSource, UrlSource
@@ -52,7 +51,6 @@ T = TypeVar("T")
 _CHUNK_BYTES = 1 << 23
 _FACTS_SECONDS = 1  # of many requests for one file, few ask the disk
 _ETAGS = ("ETag", "etag")
-_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _DENIED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 _LEAST_SECRET = 6  # characters; shorter ones are words such as a region
 _KEPT_SECONDS = 2  # without a word of its server
@@ -114,7 +112,9 @@ class Origins:
         self._web = {name for name, origin in origins.items() if origin.is_web}
         self._files = {name for name, origin in origins.items() if origin.is_local}
         self._folders = {
-            name: _Folder(name, origin, seconds) for name, origin in origins.items() if not origin.is_web
+            name: _FolderOrigin(name, origin, seconds)
+            for name, origin in origins.items()
+            if not origin.is_web
         }
 
     async def identity(self, source: AnySource, version: str | None = None) -> Identity | None:
@@ -228,7 +228,7 @@ class Origins:
         """Return True if a source is a file of this machine, whose identity is known at once."""
         return isinstance(source, OriginSource) and source.origin in self._files
 
-    def _folder_of(self, source: AnySource) -> _Folder | None:
+    def _folder_of(self, source: AnySource) -> _FolderOrigin | None:
         if not isinstance(source, OriginSource) or source.origin in self._web:
             return None
         if source.origin not in self._folders:
@@ -237,15 +237,14 @@ class Origins:
         return self._folders[source.origin]
 
 
-class _Folder:
+class _FolderOrigin:
     """An origin in a file system: a folder of this machine, or a bucket."""
 
     def __init__(self, name: str, origin: Origin, seconds: float) -> None:
         check_protocols(origin.url, f"delivery.origins.{name}")
         self._name = name
         self._origin = origin
-        self._calls = Bulkhead(seconds)
-        self._opened: tuple[Any, str] | None = None
+        self._folder = Folder(origin.url, seconds, make=False, options=origin.options)
         self._facts = LookupCache(self._look_up, seconds=_FACTS_SECONDS)
 
     async def identity(self, path: str, version: str | None) -> Identity:
@@ -309,7 +308,7 @@ class _Folder:
         """Call a function with the file system, the path of the folder and that of a file in it."""
         shown = f"Source '{self._name}/{path}'"
         try:
-            return await self._calls.call(lambda: work(*self._open(), path, *args, **kwargs))
+            return await self._folder.call(work, path, *args, **kwargs)
         except ImportError as error:
             raise missing_package("Origin", self._origin.url, error) from error
         except ImgsvcError:
@@ -323,13 +322,6 @@ class _Folder:
             failure: SourceFailure = "timed_out" if isinstance(error, CallTimedOut) else "unreachable"
             raise SourceUnreachable(message, failure=failure) from error
 
-    def _open(self) -> tuple[Any, str]:
-        if self._opened is None:
-            # A cached listing would hide changes.
-            options = {"use_listings_cache": False, **self._origin.options}
-            self._opened = open_filesystem(self._origin.url, **options)
-        return self._opened
-
 
 @attrs.frozen
 class _Facts:
@@ -342,13 +334,12 @@ class _Facts:
 
 
 def _facts(fs: Any, root: str, path: str) -> _Facts:
-    if _speaks(fs, "file"):
-        return _local_facts(Path(root), path)
-    info = object_info(fs, _place(root, path))
+    if is_local(fs):
+        return _local_facts(Path(root or "/"), path)
+    info = object_info(fs, f"{root}/{path}")
     if info["type"] != "file":
         raise FileNotFoundError(path)
-    time = next((info[name] for name in _TIMES if info.get(name)), None)
-    size, modified = int(info["size"]), _unix_time(time)
+    size, modified = int(info["size"]), modified_at(info)
     tag = next((str(info[name]) for name in _ETAGS if info.get(name)), None)
     text = f"{tag or modified or hashlib.sha256(str(info).encode()).hexdigest()}-{size}"
     return _Facts(size, Identity(text, modified, info["cache_control"]), encoding=info["encoding"])
@@ -407,35 +398,13 @@ def _texts(value: object) -> set[str]:
 
 
 def _read(fs: Any, root: str, path: str, start: int, end: int) -> bytes:
-    return read_object(fs, _place(root, path), start, end)
-
-
-def _place(root: str, path: str) -> str:
-    return f"{root.rstrip('/')}/{path}"
+    return read_object(fs, f"{root}/{path}", start, end)
 
 
 def _too_large(shown: str, limit_bytes: int) -> SourceTooLarge:
     return SourceTooLarge(
         f"{shown} has more than {limit_bytes:,} bytes, which is the limit: use a smaller file."
     )
-
-
-def _speaks(fs: Any, protocol: str) -> bool:
-    return protocol in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)
-
-
-def _unix_time(value: object) -> float | None:
-    """Return the time that a file system tells: a number, a `datetime`, or text."""
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, datetime):
-        return value.timestamp()
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except (ValueError, OverflowError):
-        return http_time(value)
 
 
 async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Identity:

@@ -251,27 +251,6 @@ class PastRequestRow(Base):
     expires_at: Mapped[datetime | None]
 
 
-class CacheEntryRow(Base):
-    """A file of the cache. A row is there before its file and after it, so no file is without a row.
-
-    ``place`` is the number of the folder or bucket, ``source`` a digest of the account and the source, and
-    ``used_at`` the microsecond of the last use since 1970.
-    """
-
-    __tablename__ = "cache_entries"
-    __table_args__ = (
-        Index("ix_cache_entries_place_used_at", "place", "used_at", "size"),
-        Index("ix_cache_entries_place_source", "place", "source"),
-        {"sqlite_with_rowid": False},
-    )
-
-    place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    key: Mapped[bytes] = mapped_column(primary_key=True)
-    source: Mapped[bytes]
-    size: Mapped[int]
-    used_at: Mapped[int]
-
-
 class CachePurgeRow(Base):
     """The last purge of a source, or of everything if ``source`` is empty. Later ones have larger numbers."""
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from imgsvc_http.storage.fsspec_folder import FsspecFolder
+from imgsvc_http.storage.folder import Folder, is_local
 
 _NAME = re.compile(r"[0-9]{1,15}-[0-9a-f-]{36}")  # the second in which it was kept, and its request
 _COPY_BYTES = 1 << 20
@@ -20,7 +20,7 @@ class PendingUploads:
     """Keeps uploads in a folder at any fsspec URL, whose calls may take ``seconds``."""
 
     def __init__(self, url: str, *, seconds: float = 60) -> None:
-        self._folder = FsspecFolder(url, seconds)
+        self._folder = Folder(url, seconds)
 
     async def keep(self, path: Path, request_id: str, now: datetime) -> str:
         """Keep a copy of a file, which belongs to a request. Return its name."""
@@ -52,10 +52,10 @@ class PendingUploads:
 def _write(fs: Any, root: str, name: str, source: BinaryIO) -> None:
     with source, fs.open(f"{root}/{name}", "wb") as target:
         shutil.copyfileobj(source, target, _COPY_BYTES)
-        if _is_local(fs):
+        if is_local(fs):
             target.flush()
             os.fsync(target.fileno())
-    if _is_local(fs):
+    if is_local(fs):
         _sync_folder(root)
 
 
@@ -66,11 +66,6 @@ def _open(fs: Any, root: str, name: str) -> BinaryIO:
 
 def _read(fs: Any, root: str, file: BinaryIO) -> bytes:
     return file.read(_COPY_BYTES)
-
-
-def _is_local(fs: Any) -> bool:
-    """Return True if files have to be flushed to the disk; other stores do that before they answer."""
-    return fs.protocol == "file" or "file" in fs.protocol
 
 
 def _sync_folder(path: str) -> None:

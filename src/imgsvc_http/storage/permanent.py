@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imgsvc_http.storage.fsspec_folder import FsspecFolder, remove
+from imgsvc_http.storage.folder import Folder, remove
 from imgsvc_http.storage.temporary import SUFFIXES, check_protocols
 
 # Names are never used again.
@@ -40,7 +40,7 @@ class PermanentStorage:
 
     def __init__(self, url: str, base: str, *, seconds: float) -> None:
         check_protocols(url, "permanent.place")
-        self._folder = FsspecFolder(url, seconds)
+        self._folder = Folder(url, seconds)
         self._base = base.rstrip("/")
 
     async def put(self, data: bytes, media_type: str) -> str:

@@ -15,7 +15,7 @@ import fsspec
 
 from imgsvc_core import FORMATS
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.storage.fsspec_folder import FsspecFolder, remove
+from imgsvc_http.storage.folder import Folder, remove
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
 _PROTOCOL = re.compile(r"[a-z][a-z0-9+_-]{0,30}")
@@ -65,7 +65,7 @@ class TemporaryStorage:
 
     def __init__(self, url: str, lifetime_seconds: float, *, seconds: float = 60) -> None:
         check_protocols(url, "temporary.url")
-        self._folder = FsspecFolder(url, seconds)
+        self._folder = Folder(url, seconds)
         self._lifetime = lifetime_seconds
         self._mapped: WeakValueDictionary[str, mmap.mmap] = WeakValueDictionary()
 

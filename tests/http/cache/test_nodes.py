@@ -16,13 +16,13 @@ from sqlalchemy.exc import OperationalError
 from imgsvc_http.cache import Cache, claims, purges
 from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import source_digest
-from imgsvc_http.cache.place_tier import PlaceTier
-from imgsvc_http.cache.places import LocalPlace
+from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING
 from imgsvc_http.cache.purging import purge, watch
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease, holders
+from imgsvc_http.storage.folder import Folder
 from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
 
 pytestmark = pytest.mark.asyncio
@@ -33,7 +33,7 @@ async def node(
     url: str, folder: Path, clock: Clock, changes: ChangeMark | None = None
 ) -> AsyncIterator[tuple[Cache, Database]]:
     async with await Database.open(url) as db, Lease.open(db) as lease:
-        tier = PlaceTier(LocalPlace(folder), db, 2**24, clock=clock)
+        tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), 2**24, clock=clock)
         cache = new_cache(
             clock, place=tier, claims=Claims(lease), purges_after=partial(purges.after, db), changes=changes
         )
@@ -228,6 +228,5 @@ async def test_without_the_database_each_node_computes(url: str, tmp_path: Path,
         await asyncio.to_thread(db.engine.dispose)
         with db.engine.begin() as connection:
             connection.exec_driver_sql("DROP TABLE cache_claims")
-            connection.exec_driver_sql("DROP TABLE cache_entries")
         assert (await ask(cache, produce)).state == "miss"
         assert (await ask(cache, produce)).state == "hit"

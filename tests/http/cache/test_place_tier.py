@@ -7,24 +7,22 @@ import contextlib
 import os
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from imgsvc_http.cache import index, purges
+from imgsvc_http.cache import place_tier, purges
 from imgsvc_http.cache.entries import Entry, source_digest
-from imgsvc_http.cache.place_tier import PlaceTier
-from imgsvc_http.cache.places import LocalPlace
-from imgsvc_http.state.database import Database
-from imgsvc_http.state.migrating import migrate
+from imgsvc_http.cache.files import name_of, read
+from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
+from imgsvc_http.storage.folder import Folder
 from tests.http.cache.pictures import SOURCE, Clock, Producer, ask, entry, new_cache
-from tests.http.conftest import NOW
 
 BLOCK = 4096
 BOUND = 64 * BLOCK
@@ -36,14 +34,20 @@ def files(folder: Path) -> list[Path]:
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    folder: Path, db: Database, clock: Clock, bound: int = BOUND, gather_seconds: float = 0
-) -> AsyncIterator[PlaceTier]:
-    tier = PlaceTier(LocalPlace(folder), db, bound, gather_seconds=gather_seconds, clock=clock)
+async def opened(folder: Path, clock: Clock, bound: int = BOUND) -> AsyncIterator[PlaceTier]:
+    tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), bound, clock=clock)
     try:
         yield tier
     finally:
         await tier.close()
+
+
+async def found(tier: PlaceTier, made: Entry) -> Entry | None:
+    return await tier.get(made.key, made.source_digest)
+
+
+def file_of(folder: Path, made: Entry) -> Path:
+    return folder / name_of(made.source_digest, made.key)
 
 
 async def write(tier: PlaceTier, made: Entry) -> None:
@@ -62,54 +66,52 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.asyncio
-async def test_an_entry_outlives_the_process(db: Database, folder: Path, clock: Clock) -> None:
-    async with opened(folder, db, clock) as tier:
+async def test_an_entry_outlives_the_process(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         tier.put(entry(1))
-        assert await tier.get(entry(1).key) == entry(1)  # while it is being written, too
+        assert await found(tier, entry(1)) == entry(1)  # while it is being written, too
         await tier.written(entry(1).key)
-    async with opened(folder, db, clock) as tier:
-        assert await tier.get(entry(1).key) == entry(1)
-        assert await tier.get(entry(2).key) is None
+    async with opened(folder, clock) as tier:
+        assert await found(tier, entry(1)) == entry(1)
+        assert await found(tier, entry(2)) is None
         assert await tier.totals() == (1, BLOCK)
 
 
 @pytest.mark.asyncio
-async def test_the_entry_that_was_used_longest_ago_goes_first(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock) as tier:
+async def test_the_entry_that_was_used_longest_ago_goes_first(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         for number in range(64):
             clock.now += 1
             await write(tier, entry(number))
         clock.now += 1
-        tier.touch(entry(0).key)
+        tier.touch(entry(0))
         clock.now += 1
         await write(tier, entry(64))
-        assert await tier.get(entry(0).key) == entry(0)
-        assert await tier.get(entry(1).key) is None
-        assert await tier.get(entry(64).key) == entry(64)
+        assert await found(tier, entry(0)) == entry(0)
+        assert await found(tier, entry(1)) is None
+        assert await found(tier, entry(64)) == entry(64)
         assert len(files(folder)) * BLOCK == (await tier.totals())[1] <= BOUND
         assert tier.evicted >= 1
 
 
 @pytest.mark.asyncio
-async def test_an_entry_that_was_made_again_was_used_then(db: Database, folder: Path, clock: Clock) -> None:
-    async with opened(folder, db, clock, bound=5 * BLOCK) as tier:
+async def test_an_entry_that_was_made_again_was_used_then(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock, bound=5 * BLOCK) as tier:
         for number in range(4):
             await write(tier, entry(number))
         for number in range(4):
             clock.now += 1
-            tier.touch(entry(number).key)
+            tier.touch(entry(number))
         for number in (0, 4, 5):
             clock.now += 1
             await write(tier, entry(number))
-        assert await tier.get(entry(0).key) == entry(0)
-        assert await tier.get(entry(1).key) is None
+        assert await found(tier, entry(0)) == entry(0)
+        assert await found(tier, entry(1)) is None
 
 
 @pytest.mark.asyncio
-async def test_a_million_urls_are_bounded(db: Database, folder: Path, clock: Clock) -> None:
-    async with opened(folder, db, clock, bound=8 * BLOCK) as tier:
+async def test_a_million_urls_are_bounded(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock, bound=8 * BLOCK) as tier:
         for number in range(100):
             clock.now += 1
             await write(tier, entry(number, source=f"https://example.org/{number}"))
@@ -117,120 +119,96 @@ async def test_a_million_urls_are_bounded(db: Database, folder: Path, clock: Clo
 
 
 @pytest.mark.asyncio
-async def test_an_entry_larger_than_the_bound_costs_no_other(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock) as tier:
+async def test_an_entry_larger_than_the_bound_costs_no_other(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         tier.put(entry(1))
         tier.put(entry(2, BOUND + 1))
         await asyncio.gather(tier.written(entry(1).key), tier.written(entry(2).key))
-        assert await tier.get(entry(1).key) == entry(1)
-        assert await tier.get(entry(2).key) is None
+        assert await found(tier, entry(1)) == entry(1)
+        assert await found(tier, entry(2)) is None
 
 
 @pytest.mark.asyncio
-async def test_entries_that_wait_are_answered_and_are_written_at_the_end(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock, gather_seconds=60) as tier:
+async def test_entries_that_wait_are_answered_and_are_written_at_the_end(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         for number in range(5):
             tier.put(entry(number))
-        await asyncio.sleep(0.1)
         assert files(folder) == []
-        assert await tier.get(entry(3).key) == entry(3)
-    async with opened(folder, db, clock) as tier:
-        assert [await tier.get(entry(number).key) for number in range(5)] == [*map(entry, range(5))]
+        assert await found(tier, entry(3)) == entry(3)
+    async with opened(folder, clock) as tier:
+        assert [await found(tier, entry(number)) for number in range(5)] == [*map(entry, range(5))]
         assert await tier.totals() == (5, 5 * BLOCK)
 
 
 @pytest.mark.asyncio
-async def test_many_entries_do_not_wait(db: Database, folder: Path, clock: Clock) -> None:
-    async with opened(folder, db, clock, gather_seconds=60) as tier:
-        for number in range(20):
-            tier.put(entry(number))
-        await asyncio.wait_for(tier.written(entry(0).key), 60)
-        assert len(files(folder)) == 20
-
-
-@pytest.mark.asyncio
-async def test_entries_that_are_written_together_are_bounded(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock, bound=8 * BLOCK, gather_seconds=60) as tier:
+async def test_entries_that_are_written_together_are_bounded(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock, bound=8 * BLOCK) as tier:
         for number in range(30):
             tier.put(entry(number))
     assert 4 <= len(files(folder)) <= 8
-    async with opened(folder, db, clock) as tier:
+    async with opened(folder, clock) as tier:
         assert await tier.totals() == (len(files(folder)), len(files(folder)) * BLOCK)
-        assert await tier.get(entry(29).key) == entry(29)
+        assert await found(tier, entry(29)) == entry(29)
 
 
 @pytest.mark.asyncio
-async def test_an_entry_that_is_removed_while_it_waits_is_not_written(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock, gather_seconds=60) as tier:
+async def test_an_entry_that_is_removed_while_it_waits_is_not_written(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         tier.put(entry(1))
         tier.put(entry(2))
-        await tier.remove(entry(1).key)
-        assert await tier.get(entry(1).key) is None
-    async with opened(folder, db, clock) as tier:
-        assert await tier.get(entry(1).key) is None
-        assert await tier.get(entry(2).key) == entry(2)
+        await tier.remove(entry(1))
+        assert await found(tier, entry(1)) is None
+    async with opened(folder, clock) as tier:
+        assert await found(tier, entry(1)) is None
+        assert await found(tier, entry(2)) == entry(2)
 
 
-@pytest.mark.parametrize("together", [1, 16])
 @pytest.mark.asyncio
-async def test_a_file_that_cannot_be_written_costs_no_other(
-    db: Database, folder: Path, clock: Clock, together: int
-) -> None:
-    class Broken(LocalPlace):
-        files_in_thread = together
-
-        def write(self, key: str, data: bytes) -> None:
-            if key == entry(1).key:
-                raise OSError("a broken sector")
-            super().write(key, data)
-
-    tier = PlaceTier(Broken(folder), db, BOUND, gather_seconds=60, clock=clock)
-    for number in range(3):
-        tier.put(entry(number))
-    await tier.close()
+async def test_a_file_that_cannot_be_written_costs_no_other(folder: Path, clock: Clock) -> None:
+    file_of(folder, entry(1)).mkdir(parents=True)  # no file takes its place
+    async with opened(folder, clock) as tier:
+        for number in range(3):
+            tier.put(entry(number))
     assert tier.errors == 1
-    async with opened(folder, db, clock) as tier:
-        found = [await tier.get(entry(number).key) for number in range(3)]
-        assert found == [entry(0), None, entry(2)]
+    async with opened(folder, clock) as tier:
+        assert [await found(tier, entry(number)) for number in range(3)] == [entry(0), None, entry(2)]
         assert await tier.totals() == (2, 2 * BLOCK)
+
+
+class Watched(Folder):
+    """A folder that notes what it is called for."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        super().__init__(url, seconds)
+        self.looked = list[str]()
+
+    async def call(self, work: Any, *args: Any, **kwargs: Any) -> Any:
+        if work is read:
+            self.looked.extend(args)
+        return await super().call(work, *args, **kwargs)
 
 
 @pytest.mark.asyncio
 async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
-    db: Database, folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    folder: Path, clock: Clock
 ) -> None:
-    monkeypatch.setattr(index, "_KEYS", 100)
-    looked = list[str]()
-
-    class Watched(LocalPlace):
-        def read(self, key: str) -> bytes | None:
-            looked.append(key)
-            return super().read(key)
-
-    async with opened(folder, db, clock, bound=2**30) as tier:
+    async with opened(folder, clock, bound=2**30) as tier:
         for number in range(256):
             tier.put(entry(number, 10))
             if number % 16 == 15:
                 await tier.written(entry(number).key)
-    tier = PlaceTier(Watched(folder), db, 2**30, alone=True, gather_seconds=0, clock=clock)
+    watched = Watched(f"file://{folder}", CALL_SECONDS)
+    tier = PlaceTier(watched, 2**30, alone=True, clock=clock)
     cache, produce = new_cache(clock, memory_bytes=0, place=tier), Producer()
     looking = asyncio.create_task(tier.run())
     await ask(cache, produce, "first")
-    while looked:  # until it knows all keys
-        looked.clear()
+    while watched.looked:  # until it knows all keys
+        watched.looked.clear()
         await asyncio.sleep(0.05)
         await ask(cache, produce, str(time.monotonic()))
     for number in range(100):
         assert (await ask(cache, produce, str(number), source="https://example.org/new")).state == "miss"
-    assert len(looked) < 5
+    assert len(watched.looked) < 5
     states = [await ask(cache, produce, str(number)) for number in range(256)]
     assert {result.state for result in states} == {"hit"}
     assert (await ask(cache, produce, "0", source="https://example.org/new")).state == "hit"
@@ -240,14 +218,11 @@ async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "folder", "empty", "missing"])
 @pytest.mark.asyncio
-async def test_a_damaged_file_is_a_miss_and_is_replaced(
-    db: Database, folder: Path, clock: Clock, damage: str
-) -> None:
-    async with opened(folder, db, clock) as tier:
+async def test_a_damaged_file_is_a_miss_and_is_replaced(folder: Path, clock: Clock, damage: str) -> None:
+    async with opened(folder, clock) as tier:
         for number in (1, 2):
             await write(tier, entry(number))
-        key = entry(1).key
-        file = folder / key[:2] / key[2:]
+        file = file_of(folder, entry(1))
         data = file.read_bytes()
         match damage:
             case "cut":
@@ -255,8 +230,7 @@ async def test_a_damaged_file_is_a_miss_and_is_replaced(
             case "flipped":
                 file.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
             case "foreign":
-                other = entry(2).key
-                file.write_bytes((folder / other[:2] / other[2:]).read_bytes())
+                file.write_bytes(file_of(folder, entry(2)).read_bytes())
             case "folder":
                 file.unlink()
                 file.mkdir()
@@ -264,135 +238,127 @@ async def test_a_damaged_file_is_a_miss_and_is_replaced(
                 file.write_bytes(b"")
             case "missing":
                 file.unlink()
-        assert await tier.get(key) is None
+        assert await found(tier, entry(1)) is None
         if damage != "folder":
             await write(tier, entry(1))
-            assert await tier.get(key) == entry(1)
+            assert await found(tier, entry(1)) == entry(1)
 
 
 @pytest.mark.asyncio
-async def test_a_folder_that_cannot_be_written_costs_no_answer(
-    db: Database, tmp_path: Path, clock: Clock
-) -> None:
+async def test_a_folder_that_cannot_be_written_costs_no_answer(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "cache").write_bytes(b"no folder")
-    async with opened(tmp_path / "cache", db, clock) as tier:
+    async with opened(tmp_path / "cache", clock) as tier:
         await write(tier, entry(1))
-        assert await tier.get(entry(1).key) is None
+        assert await found(tier, entry(1)) is None
         assert tier.errors
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("deleted", [".", "incoming", "place"])
-async def test_a_folder_that_was_deleted_is_made_again(
-    db: Database, folder: Path, clock: Clock, deleted: str
-) -> None:
-    async with opened(folder, db, clock) as tier:
+@pytest.mark.parametrize("deleted", [".", "incoming", "??"])
+async def test_a_folder_that_was_deleted_is_made_again(folder: Path, clock: Clock, deleted: str) -> None:
+    async with opened(folder, clock) as tier:
         await write(tier, entry(1))
-        number = LocalPlace(folder).number()
-        gone = folder / deleted
-        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-        LocalPlace(folder).sweep()
-        assert await tier.get(entry(1).key) == (None if deleted == "." else entry(1))
+        for gone in [folder] if deleted == "." else list(folder.glob(deleted)):
+            shutil.rmtree(gone)
+        assert await found(tier, entry(1)) == (entry(1) if deleted == "incoming" else None)
         await write(tier, entry(2))
-        assert await tier.get(entry(2).key) == entry(2)
+        assert await found(tier, entry(2)) == entry(2)
         assert tier.errors == 0
-    if deleted != "place":
-        assert LocalPlace(folder).number() == number
 
 
 @pytest.mark.asyncio
-async def test_a_folder_in_place_of_a_file_is_a_miss(db: Database, folder: Path, clock: Clock) -> None:
-    async with opened(folder, db, clock) as tier:
+async def test_a_folder_in_place_of_a_file_is_a_miss(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
         await write(tier, entry(1))
         (file,) = files(folder)
         file.unlink()
         file.mkdir()
-        assert await tier.get(entry(1).key) is None
+        assert await found(tier, entry(1)) is None
         assert tier.errors == 0
 
 
 @pytest.mark.asyncio
-async def test_purging_a_source_deletes_its_files_alone(db: Database, folder: Path, clock: Clock) -> None:
+async def test_purging_a_source_deletes_its_files_alone(folder: Path, clock: Clock) -> None:
     others = [entry(1, source="https://example.org/other"), entry(1, account="another")]
-    async with opened(folder, db, clock) as tier:
+    async with opened(folder, clock) as tier:
         for made in (entry(1), entry(2), *others):
             await write(tier, made)
         assert await tier.purge(source_digest("acc", SOURCE)) == 2
-        assert await tier.get(entry(1).key) is None
-        assert [await tier.get(made.key) for made in others] == others
+        assert await found(tier, entry(1)) is None
+        assert [await found(tier, made) for made in others] == others
         assert await tier.purge(purges.EVERYTHING) == 2
         assert files(folder) == []
         assert await tier.totals() == (0, 0)
 
 
 @pytest.mark.asyncio
-async def test_what_was_begun_before_a_purge_is_not_written_after_it(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock) as tier:
-        number = await purges.record(db, source_digest("acc", SOURCE), NOW)
-        tier.put(entry(1))  # of epoch 0
-        await tier.written(entry(1).key)
-        assert await tier.get(entry(1).key) is None
+async def test_what_was_purged_since_it_was_begun_is_not_written(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock) as tier:
+        tier.is_purged = lambda entry: entry.epoch < 1
+        await write(tier, entry(1))  # of epoch 0
+        assert await found(tier, entry(1)) is None
         assert files(folder) == []
-        later = entry(2, epoch=number)
+        later = entry(2, epoch=1)
         await write(tier, later)
-        assert await tier.get(later.key) == later
+        assert await found(tier, later) == later
 
 
 @pytest.mark.asyncio
-async def test_two_nodes_share_a_folder_and_two_folders_do_not_mix(
-    db: Database, tmp_path: Path, clock: Clock
-) -> None:
+async def test_two_nodes_share_a_folder_and_two_folders_do_not_mix(tmp_path: Path, clock: Clock) -> None:
     shared, own = tmp_path / "shared", tmp_path / "own"
     async with (
-        opened(shared, db, clock) as one,
-        opened(shared, db, clock) as two,
-        opened(own, db, clock) as other,
+        opened(shared, clock) as one,
+        opened(shared, clock) as two,
+        opened(own, clock) as other,
     ):
         one.put(entry(1))
         await one.written(entry(1).key)
-        assert await two.get(entry(1).key) == entry(1)
-        assert await other.get(entry(1).key) is None
+        assert await found(two, entry(1)) == entry(1)
+        assert await found(other, entry(1)) is None
         assert await other.totals() == (0, 0)
         assert await two.totals() == await one.totals() == (1, BLOCK)
 
 
 @pytest.mark.asyncio
-async def test_two_nodes_writing_at_once_leave_no_file_without_a_row(
-    db: Database, folder: Path, clock: Clock
+async def test_files_that_another_process_wrote_count(
+    folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(folder, db, clock, 16 * BLOCK) as one, opened(folder, db, clock, 16 * BLOCK) as two:
+    monkeypatch.setattr(place_tier, "_COUNT_SECONDS", 0)
+    monkeypatch.setattr(place_tier, "_COUNT_PART", 0)
+    async with opened(folder, clock, 16 * BLOCK) as one, opened(folder, clock, 16 * BLOCK) as two:
         for step in range(12):
             clock.now += 1
             for tier in (one, two):
                 for number in range(step, step + 6):
-                    tier.put(entry(number))
-            await asyncio.gather(
-                *(tier.written(entry(number).key) for tier in (one, two) for number in range(step, step + 6))
-            )
-        rows = {row.key for row in await index.oldest(db, LocalPlace(folder).number())}
-        assert {"".join(file.parts[-2:]) for file in files(folder)} <= rows
+                    await write(tier, entry(number + 100 * (tier is two)))
+                assert len(files(folder)) <= 16
+        assert await one.totals() == await two.totals() == (len(files(folder)), BLOCK * len(files(folder)))
 
 
 @pytest.mark.asyncio
-async def test_files_of_a_database_that_was_lost_are_deleted(
-    db: Database, folder: Path, clock: Clock
-) -> None:
-    async with opened(folder, db, clock) as tier:
-        for number in range(4):
+async def test_other_files_stay_and_do_not_count(folder: Path, clock: Clock) -> None:
+    others = [folder / "README", folder / "ab" / "another", folder / "incoming" / "new"]
+    for other in others:
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_bytes(b"half a pict")
+    async with opened(folder, clock, 4 * BLOCK) as tier:
+        for number in range(9):
             await write(tier, entry(number))
-        rows = await index.oldest(db, LocalPlace(folder).number())
-        await index.remove(db, LocalPlace(folder).number(), rows[:2])
-        for file in files(folder):
-            os.utime(file, (1, 1))
-        await write(tier, entry(5))  # its row may not be seen yet
-        for key in {row.key for row in rows}:
-            await tier.delete_unknown(int(key[:3], 16))
-        assert {"".join(file.parts[-2:]) for file in files(folder)} == {
-            *(row.key for row in rows[2:]),
-            entry(5).key,
-        }
+        assert (await tier.totals())[0] <= 4
+        assert await tier.purge(purges.EVERYTHING) <= 4
+    assert all(other.exists() for other in others)
+
+
+@pytest.mark.asyncio
+async def test_what_a_dead_process_left_is_deleted(folder: Path, clock: Clock) -> None:
+    old, new = folder / "incoming" / "old", folder / "incoming" / "new"
+    old.parent.mkdir(parents=True)
+    for file in (old, new):
+        file.write_bytes(b"half a pict")
+    os.utime(old, (time.time() - 3600, time.time() - 3600))
+    async with opened(folder, clock) as tier:
+        await tier.totals()
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 class PlaceMachine(RuleBasedStateMachine):
@@ -403,17 +369,12 @@ class PlaceMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name, "cache")
-        url = f"sqlite:///{self.scratch.name}/state.db"
-        self.loop.run_until_complete(migrate(url))
-        self.db = self.loop.run_until_complete(Database.open(url))
         self.clock = Clock()
         self.model: dict[str, int] = {}
         self.open()
 
     def open(self) -> None:
-        self.tier = PlaceTier(
-            LocalPlace(self.folder), self.db, 10 * BLOCK, gather_seconds=0, clock=self.clock
-        )
+        self.tier = PlaceTier(Folder(f"file://{self.folder}", CALL_SECONDS), 10 * BLOCK, clock=self.clock)
 
     @rule(number=st.integers(0, 15), blocks=st.integers(1, 4))
     def put(self, number: int, blocks: int) -> None:
@@ -431,10 +392,10 @@ class PlaceMachine(RuleBasedStateMachine):
     def get(self, number: int) -> None:
         self.clock.now += 1
         key = entry(number).key
-        found = self.loop.run_until_complete(self.tier.get(key))
-        assert (found is not None) == (key in self.model)
-        if found is not None:
-            self.tier.touch(key)
+        kept = self.loop.run_until_complete(found(self.tier, entry(number)))
+        assert (kept is not None) == (key in self.model)
+        if kept is not None:
+            self.tier.touch(kept)
             self.model[key] = self.model.pop(key)
 
     @rule()
@@ -444,12 +405,11 @@ class PlaceMachine(RuleBasedStateMachine):
 
     @invariant()
     def bounded(self) -> None:
-        assert {"".join(file.parts[-2:]) for file in files(self.folder)} == set(self.model)
+        assert {file.name.rpartition("-")[2] for file in files(self.folder)} == set(self.model)
         assert sum(self.model.values()) <= 10
 
     def teardown(self) -> None:
         self.loop.run_until_complete(self.tier.close())
-        self.loop.run_until_complete(self.db.close())
         self.loop.close()
         self.scratch.cleanup()
 
@@ -460,25 +420,26 @@ TestPlaceMachine.settings = settings(max_examples=15, stateful_step_count=25, de
 
 @pytest.mark.asyncio
 async def test_a_picture_that_is_made_while_its_file_is_looked_for_is_not_made_again(
-    db: Database, folder: Path, clock: Clock
+    folder: Path, clock: Clock
 ) -> None:
-    looked, go_on = [threading.Event(), threading.Event()], threading.Event()
+    looked, go_on = [asyncio.Event(), asyncio.Event()], asyncio.Event()
 
-    class Slow(LocalPlace):
-        def read(self, key: str) -> bytes | None:
-            found = super().read(key)
-            if looked[0].is_set():
-                looked[1].set()
-                assert go_on.wait(20)
-            looked[0].set()
-            return found
+    class Slow(Folder):
+        async def call(self, work: Any, *args: Any, **kwargs: Any) -> Any:
+            done = await super().call(work, *args, **kwargs)
+            if work is read:
+                if looked[0].is_set():
+                    looked[1].set()
+                    await asyncio.wait_for(go_on.wait(), 60)
+                looked[0].set()
+            return done
 
-    tier = PlaceTier(Slow(folder), db, 2**24, clock=clock)
+    tier = PlaceTier(Slow(f"file://{folder}", CALL_SECONDS), 2**24, clock=clock)
     cache, produce = new_cache(clock, place=tier), Producer(waiting=asyncio.Event())
     first = asyncio.create_task(ask(cache, produce))
     await produce.began.wait()
     second = asyncio.create_task(ask(cache, produce))
-    assert await asyncio.to_thread(looked[1].wait, 20)
+    await asyncio.wait_for(looked[1].wait(), 60)
     assert produce.waiting is not None
     produce.waiting.set()
     assert (await first).state == "miss"

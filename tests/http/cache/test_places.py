@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -12,11 +10,16 @@ from uuid import uuid4
 import fsspec
 import pytest
 
-from imgsvc_http.cache.entries import entry_key
-from imgsvc_http.cache.places import LocalPlace, Place, open_place
+from imgsvc_http.cache import files
+from imgsvc_http.cache.entries import entry_key, source_digest
+from imgsvc_http.cache.files import Scan, StoredFile, name_of
+from imgsvc_http.storage.folder import Folder
 from tests.stores.s3_server import BUCKET, s3_server
 
+pytestmark = pytest.mark.asyncio
+
 KEY = entry_key("account", "source")
+NAME = name_of(source_digest("account", "source"), KEY)
 
 
 @pytest.fixture(scope="module")
@@ -37,69 +40,71 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def place(url: str) -> Place:
-    place = open_place(url)
-    place.number()
-    return place
+def folder(url: str) -> Folder:
+    return Folder(url, 60)
 
 
-def test_a_file_is_written_replaced_and_removed(place: Place) -> None:
-    assert place.read(KEY) is None
+async def put(folder: Folder, data: bytes, name: str = NAME, used_at: int = 10**18) -> tuple[int, int]:
+    return await folder.call(files.write, StoredFile(name, files.counted(len(data)), used_at), data)
+
+
+async def counted(folder: Folder) -> Scan:
+    scan = Scan()
+    for part in await folder.call(files.folders):
+        await folder.call(scan.add_folder, part)
+    scan.end()
+    return scan
+
+
+async def test_a_file_is_written_replaced_and_removed(folder: Folder) -> None:
+    assert await folder.call(files.read, NAME) is None
     for data in (b"one", b"another", b""):
-        place.write(KEY, data)
-        assert place.read(KEY) == data
-    place.remove(KEY)
-    place.remove(KEY)
-    assert place.read(KEY) is None
+        await put(folder, data)
+        assert await folder.call(files.read, NAME) == data
+    for _ in range(2):
+        await folder.remove(NAME)
+    assert await folder.call(files.read, NAME) is None
 
 
-def test_a_place_has_its_number_at_every_start(url: str) -> None:
-    assert open_place(url).number() == open_place(url).number() != open_place(f"{url}2").number()
+async def test_files_are_counted_and_those_of_a_source_are_deleted(folder: Folder) -> None:
+    assert (await counted(folder)).entries == 0
+    sources = [source_digest("account", str(number)) for number in range(4)]
+    for source in sources:
+        for size in (10, 5000):
+            await put(folder, bytes(size), name_of(source, entry_key("account", str(size))))
+    scan = await counted(folder)
+    assert (scan.entries, scan.bytes) == (8, 4 * 3 * 4096)
+    assert await folder.call(files.remove_all, name_of(sources[0], "")) == (2, 3 * 4096)
+    assert await folder.call(files.remove_all, name_of(sources[0], "")) == (0, 0)
+    assert await folder.call(files.remove_unused, (await counted(folder)).oldest) == (6, 3 * 3 * 4096)
+    assert (await counted(folder)).entries == 0
 
 
-def test_nodes_that_start_together_agree_on_the_number(tmp_path: Path) -> None:
-    found: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(LocalPlace(tmp_path / "cache").number()))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 8
-    assert len(set(found)) == 1
+async def test_the_files_used_longest_ago_are_the_last(tmp_path: Path) -> None:
+    folder = Folder(f"file://{tmp_path}/cache", 60)
+    names = [name_of(source_digest("account", str(number)), KEY) for number in range(3)]
+    for moment, name in enumerate(names, 1):
+        assert await put(folder, b"a", name, moment * 10**9) == (1, 4096)
+    assert await put(folder, b"b", names[0], 10**9) == (0, 0)
+    assert [file.name for file in (await counted(folder)).oldest] == names[::-1]
+    await folder.call(files.touch, {names[0]: 9 * 10**9})
+    scan = await counted(folder)
+    assert [file.name for file in scan.oldest] == [names[0], names[2], names[1]]
+    await folder.call(files.touch, {names[1]: 10 * 10**9})
+    assert await folder.call(files.remove_unused, scan.oldest[-1:]) == (0, 0)  # it was used meanwhile
 
 
-def test_readers_of_a_file_that_two_write_find_a_whole_one(tmp_path: Path) -> None:
-    place, ended = LocalPlace(tmp_path / "cache"), threading.Event()
-    place.number()
+async def test_readers_of_a_file_that_two_write_find_a_whole_one(tmp_path: Path) -> None:
+    folder, ended = Folder(f"file://{tmp_path}/cache", 60), asyncio.Event()
     versions = {bytes([version]) * 200_000 for version in range(2)}
-    place.write(KEY, min(versions))
+    await put(folder, min(versions))
 
-    def write(data: bytes) -> None:
+    async def write(data: bytes) -> None:
         while not ended.is_set():
-            place.write(KEY, data)
+            await put(folder, data)
 
-    writers = [threading.Thread(target=write, args=(data,)) for data in versions]
-    for writer in writers:
-        writer.start()
-    try:
-        found = {place.read(KEY) for _ in range(300)}
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
+    writers = [asyncio.create_task(write(data)) for data in versions]
+    found = {await folder.call(files.read, NAME) for _ in range(300)}
+    ended.set()
+    await asyncio.gather(*writers)
     assert found <= versions
-
-
-def test_what_a_dead_process_left_is_swept_and_what_is_being_written_is_not(tmp_path: Path) -> None:
-    place = LocalPlace(tmp_path / "cache")
-    place.number()
-    old, new = (tmp_path / "cache/incoming" / name for name in ("old", "new"))
-    for file in (old, new):
-        file.write_bytes(b"half a pict")
-    hour_ago = time.time() - 3600
-    os.utime(old, (hour_ago, hour_ago))
-    place.sweep()
-    assert (old.exists(), new.exists()) == (False, True)

@@ -16,7 +16,7 @@ depends_on = None
 
 _TABLES = (
     "accounts", "usage", "quota_reservations", "api_keys", "signing_keys", "presets", "keyfiles",
-    "watermarks", "answers", "webhooks", "past_requests", "cache_entries", "cache_purges", "cache_claims",
+    "watermarks", "answers", "webhooks", "past_requests", "cache_purges", "cache_claims",
     "leases",
 )  # fmt: skip
 
@@ -171,17 +171,6 @@ def _requests() -> None:
 
 
 def _cache() -> None:
-    op.create_table(
-        "cache_entries",
-        sa.Column("place", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("key", sa.LargeBinary, primary_key=True),
-        _needed("source", sa.LargeBinary),
-        _needed("size", sa.BigInteger),
-        _needed("used_at", sa.BigInteger),
-        sqlite_with_rowid=False,
-    )
-    op.create_index("ix_cache_entries_place_used_at", "cache_entries", ["place", "used_at", "size"])
-    op.create_index("ix_cache_entries_place_source", "cache_entries", ["place", "source"])
     op.create_table(
         "cache_purges",
         sa.Column("source", sa.LargeBinary, primary_key=True),

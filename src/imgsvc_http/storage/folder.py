@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from imgsvc_core.sources import open_filesystem
@@ -11,17 +14,25 @@ from imgsvc_http.runtime.bulkhead import Bulkhead
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
-class FsspecFolder:
+
+class Folder:
     """A folder whose file system is called in threads, with a time limit for each call.
 
     Args:
-        url: its URL; the folder is made when it is first used.
+        url: its URL.
         seconds: the time limit.
+        make: make the folder when it is first used.
+        options: those of the file system, such as credentials.
     """
 
-    def __init__(self, url: str, seconds: float) -> None:
+    def __init__(
+        self, url: str, seconds: float, *, make: bool = True, options: Mapping[str, Any] | None = None
+    ) -> None:
         self._url = url
+        self._make = make
+        self._options = options or {}
         self._calls = Bulkhead(seconds)
         self._opened: tuple[Any, str] | None = None
 
@@ -40,13 +51,14 @@ class FsspecFolder:
     async def local_path(self) -> str | None:
         """Return the path of the folder, if it is on this machine."""
         fs, root = await self.call(_opened) if self._opened is None else self._opened
-        return root if fs.protocol == "file" or "file" in fs.protocol else None
+        return root if is_local(fs) else None
 
     def _open(self) -> tuple[Any, str]:
         if self._opened is None:
             # A cached listing would hide what other nodes have written.
-            fs, root = open_filesystem(self._url, use_listings_cache=False)
-            fs.makedirs(root, exist_ok=True)
+            fs, root = open_filesystem(self._url, **{"use_listings_cache": False, **self._options})
+            if self._make:
+                fs.makedirs(root, exist_ok=True)
             self._opened = fs, root.rstrip("/")
         return self._opened
 
@@ -58,6 +70,26 @@ def remove(fs: Any, root: str, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def is_local(fs: Any) -> bool:
+    """Return True if a file system is that of this machine."""
+    return fs.protocol == "file" or "file" in fs.protocol
+
+
+def modified_at(info: Mapping[str, Any]) -> float | None:
+    """Return when a file was modified, from what its file system tells of it: a number, a date, or text."""
+    value = next((info[name] for name in _TIMES if info.get(name)), None)
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if not isinstance(value, str):
+        return None
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with contextlib.suppress(ValueError, OverflowError):
+            return read(value).timestamp()
+    return None
 
 
 def _opened(fs: Any, root: str) -> tuple[Any, str]:
