@@ -114,6 +114,19 @@ def test_a_file_reads_like_its_bytes(name: str, tmp_path: Path) -> None:
     assert np.array_equal(image.numpy(), read(encoded(name).data, all_frames=True).numpy())
 
 
+@pytest.mark.parametrize("format", ["jpg", "png", "webp", "tiff", "gif", "avif", "heic", "jp2"])
+def test_a_file_is_opened_once(format: str, tmp_path: Path) -> None:
+    """Nobody finds it by its path after its header was read."""
+    path = tmp_path / "picture"
+    quality = {} if FORMATS[format].quality is None else {"quality": 95}
+    imgsvc.process(photos.coffee(), {"output": {"format": format, **quality}}, path.with_suffix(f".{format}"))
+    path.with_suffix(f".{format}").rename(path)
+    assert path.stat().st_size > 1 << 15  # bytes that are read at once
+    picture = probe(ByteSource(path))
+    path.unlink()
+    assert load(picture).avg() > 0
+
+
 def test_pixels_outlive_the_source() -> None:
     pictures = [read(bytes(bytearray(encoded("jpeg").data)), sequential=True) for _ in range(30)]
     gc.collect()

@@ -31,15 +31,16 @@ _HEAD = 1 << 15  # bytes of a file that are read at once and kept, as several lo
 class ByteSource:
     """Random access to encoded bytes: ``read``, ``open`` for Python libraries, ``vips`` for libvips.
 
-    A path stays a path, so that a decoder streams from the file and memory does not grow with its size. All
-    reads of headers share one open file. libvips gets a fresh connection each time, which keeps its operation
-    cache from serving old pictures.
+    A path stays a path, so that a decoder streams from the file and memory does not grow with its size. The
+    file is opened once for all reads and for the first decoder. libvips gets a fresh connection each time,
+    which keeps its operation cache from serving old pictures.
     """
 
-    __slots__ = ("_data", "_descriptor", "_head", "_path", "name", "size")
+    __slots__ = ("_at_start", "_data", "_descriptor", "_head", "_path", "name", "size")
 
     def __init__(self, origin: Buffer | Path, *, name: str = "") -> None:
         self._descriptor: int | None = None
+        self._at_start: list[int] = []  # the same, until a decoder moves its position
         if isinstance(origin, Path):
             self._path: Path | None = origin
             self._data: memoryview | None = None
@@ -67,6 +68,7 @@ class ByteSource:
     def _read(self, start: int, length: int | None) -> bytes:
         if self._descriptor is None:
             self._descriptor = self._opened()
+            self._at_start.append(self._descriptor)
         left = max(0, self.size - start)
         wanted, data = left if length is None else min(length, left), b""
         # The kernel gives at most 2 GiB at once.
@@ -84,6 +86,13 @@ class ByteSource:
         except OSError as error:
             raise _unreachable(self._path, error) from error
 
+    def _connection(self) -> int:
+        """Return a descriptor of the start of the file. The caller closes it."""
+        try:
+            return os.dup(self._at_start.pop())
+        except IndexError:
+            return self._opened()
+
     def __del__(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -93,7 +102,7 @@ class ByteSource:
         if self._data is not None:
             return io.BytesIO(self._data)
         assert self._path is not None
-        return open(self._path, "rb", opener=lambda *_: self._opened())
+        return open(self._path, "rb", opener=lambda *_: self._connection())
 
     def vips(self) -> pyvips.Source:
         """Return a new libvips source over the bytes.
@@ -105,7 +114,7 @@ class ByteSource:
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
-        descriptor = self._opened()  # by a path, libvips would open the file again for each pass
+        descriptor = self._connection()  # by a path, libvips would open the file again for each pass
         try:
             return pyvips.Source.new_from_descriptor(descriptor)
         finally:
