@@ -19,6 +19,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, Format, LoadScaling
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import PHASES
+from imgsvc_core.plan.pipeline import PIPELINE
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.options import SHORTHANDS
@@ -30,7 +31,6 @@ from imgsvc_core.spec.rules import (
     OnlyWhen,
     RequiredWhen,
     Rule,
-    Together,
 )
 from imgsvc_core.spec.store.declarations import OneKind
 from imgsvc_http.answering.errors import KINDS, status_of
@@ -65,8 +65,8 @@ _SCALING = {
 
 
 def phases() -> str:
-    """The order of application as one line."""
-    return " → ".join(f"`{phase}`" for phase in PHASES)
+    """The order of application, with the reason for each place."""
+    return table(("phase", "why it comes here"), [(f"`{item.name}`", item.reason) for item in PIPELINE])
 
 
 def operations() -> str:
@@ -373,8 +373,6 @@ def _rule(rule: Rule) -> str:
             return f"- {kinds}, which are given together or not at all."
         case NotTogether(first, second):
             return f"- {_names(first, 'or')} cannot be used together with {_names(second, 'or')}."
-        case Together(names):
-            return f"- {_names(names)} are given together or not at all."
     raise TypeError(rule)
 
 

@@ -145,10 +145,10 @@ def check_source(info: ImageInfo, limits: Limits) -> None:
         )
 
 
-def check_rendered(info: ImageInfo, width: int, height: int, limits: Limits) -> None:
+def check_rendered(width: int, height: int, limits: Limits) -> None:
     """Raise `ImageTooLarge` if a drawing is to be rendered with more pixels than a source may have."""
     pixels = width * height
-    if info.vector and pixels > (limits.source_pixels or math.inf):
+    if pixels > (limits.source_pixels or math.inf):
         raise ImageTooLarge(
             f"The drawing would be rendered at {width} x {height} = {pixels:,} pixels; "
             f"{_at_most(limits.source_pixels)}: ask for a smaller size."

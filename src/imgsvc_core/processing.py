@@ -209,7 +209,8 @@ def _run(
         wanted = [one if one.target is None else _with_file(one, one.target, files) for one in wanted]
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
-            _hand_over(made[one].encoded, one)
+            if one.target is not None:
+                _hand_over(made[one].encoded, one.target, one.file)
     return [_result(job, one, made[one]) for one in wanted]
 
 
@@ -218,15 +219,15 @@ def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wa
     return attrs.evolve(one, file=files.enter_context(open_target(target))) if is_file(target) else one
 
 
-def _hand_over(encoded: Encoded, one: _Wanted) -> None:
+def _hand_over(encoded: Encoded, target: Target, file: BinaryIO | None) -> None:
     """Write encoded bytes to a target. The deadline is over, because a slow receiver is not a slow image."""
-    if encoded.data is None or one.target is None:
+    if encoded.data is None:
         return
-    if one.file is not None:
-        write_all(one.file, encoded.data)
-        return
-    with open_target(one.target, FORMATS[encoded.info.format].media_type) as file:
+    if file is not None:
         write_all(file, encoded.data)
+        return
+    with open_target(target, FORMATS[encoded.info.format].media_type) as opened:
+        write_all(opened, encoded.data)
 
 
 def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:

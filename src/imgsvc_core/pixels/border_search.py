@@ -44,6 +44,7 @@ def find_border(opened: Opened, trim: Trim, limits: Limits, deadline: Deadline) 
 def _checked(opened: Opened, limits: Limits) -> ImageInfo:
     """Return the facts of a source that may be decoded in full."""
     info = opened.info
-    check_rendered(info, info.width, info.height, limits)
+    if info.vector:
+        check_rendered(info.width, info.height, limits)
     check_memory(border_search_bound(info), limits)
     return info

@@ -188,7 +188,8 @@ def _check_sizes(
     crop cuts off at once. A step that only keeps a part of the source, or of an earlier step, needs no check
     of its own.
     """
-    check_rendered(info, *loaded_size(info, min(load.scale, 1.0)), limits)
+    if info.vector:
+        check_rendered(*loaded_size(info, min(load.scale, 1.0)), limits)
     for planned in steps:
         if isinstance(planned.step, Resample | Extend) and max(planned.after) > _LARGEST_COORDINATE:
             raise OutputTooLarge(

@@ -8,7 +8,6 @@ and reason. All other work is a `Work`, here and in `WORK_OF_FILTERS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -155,15 +154,17 @@ class Stage(Generic[A]):
 
     Args:
         name: the phase, as in the contract.
-        when: returns the part of the request for the phase, or None.
+        asked: the part of the request for the phase, which is left out without it; empty for all of it.
         size: works out the steps with all sizes. Without it the compiler does, which knows the format.
         made_by: functions of pixels by classes of steps, and works by classes of what is asked.
+        reason: why the phase comes at this place.
     """
 
     name: str
-    when: Callable[[Spec], A | None]
+    asked: str
     size: Callable[[Draft, A], None] | None
     made_by: Mapping[type, str | Work[Any]]
+    reason: str
 
 
 def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft:
@@ -174,7 +175,8 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
     size, gray = Size(info.width, info.height), info.colorspace == "gray"
     draft = Draft(info, seen, size, gray, info.alpha, looked_at=spec.trim is not None)
     for stage in PIPELINE:
-        if stage.size is not None and (asked := stage.when(spec)):
+        asked = getattr(spec, stage.asked) if stage.asked else spec
+        if stage.size is not None and asked:
             draft.phase = stage.name
             stage.size(draft, asked)
     draft.planned = [planned for planned in draft.planned if not planned.step.idle]
@@ -361,91 +363,71 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
 }
 """The work of each filter that is neither a formula of color nor a move of the picture."""
 
-PIPELINE: tuple[Stage[Any], ...] = (
-    # name, when the request asks for it, size, and the functions of pixels
-    Stage("orient", lambda spec: spec, upright, {Turn: "steps:turn", ToSrgb: "steps:to_srgb"}),
-    Stage("trim", attrgetter("trim"), trim, {CropBox: "steps:crop"}),
-    Stage("flip", attrgetter("flip"), flip, {Turn: "steps:turn"}),
-    Stage("rotate", attrgetter("rotate"), rotate, {Turn: "steps:turn", RotateFreely: "steps:rotate"}),
-    Stage("crop", attrgetter("crop"), crop, {CropBox: "steps:crop", SmartCrop: "steps:crop_smartly"}),
-    Stage(
-        "resize",
-        attrgetter("resize"),
-        resize,
-        {
-            Resample: "steps:resample",
-            CropBox: "steps:crop",
-            SmartCrop: "steps:crop_smartly",
-            Extend: "steps:extend",
-        },
-    ),
-    Stage("scale", attrgetter("scale"), scale, {Resample: "steps:resample"}),
-    Stage("auto", attrgetter("auto"), _enhance, {Recolor: "steps:recolor"}),
-    Stage("adjust", attrgetter("adjust"), _adjust, {Recolor: "steps:recolor", **_ADJUSTMENTS}),
-    Stage(
-        "filter",
-        attrgetter("filter"),
-        _filter,
-        {Recolor: "steps:recolor", Turn: "steps:turn", Resample: "steps:resample", **WORK_OF_FILTERS},
-    ),
-    Stage(
-        "mask",
-        attrgetter("mask"),
-        apply,
-        {
-            Mask: Work[Mask](
-                pixels="shapes:cut_to_mask",
-                text=lambda mask: (
-                    f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}")
-                ),
-                traits=lambda mask: PLAIN.on([mask.background]),
-            ),
-        },
-    ),
-    Stage("canvas", attrgetter("canvas"), canvas, {Extend: "steps:extend"}),
-    Stage(
-        "padding",
-        attrgetter("padding"),
-        apply,
-        {
-            Padding: Work[Padding](
-                size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
-                pixels="shapes:pad",
-                text=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
-                traits=lambda padding: PLAIN.on([padding.background]),
-            ),
-        },
-    ),
-    Stage(
-        "border",
-        attrgetter("border"),
-        apply,
-        {
-            Border: Work[Border](
-                size=lambda border, draft: _around(draft.size, (border.size,) * 4),
-                pixels="shapes:draw_border",
-                text=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
-                traits=lambda border: PLAIN.on(
-                    [border.color, *([border.background] if border.radius else [])]
-                ),
-            ),
-        },
-    ),
-    Stage("watermark", attrgetter("watermark"), _lay, {thumbor_filters.Mark: _MARK}),
-    Stage(
-        "opacity",
-        attrgetter("adjust"),
-        _fade,
-        {
-            Opacity: Work[Opacity](
-                pixels="pointwise:multiply_alpha",
-                text=lambda opacity: f"opacity {opacity.value:g}",
-                traits=Traits(brings_alpha=True),
-            ),
-        },
-    ),
-    Stage("output", attrgetter("output"), None, {Flatten: "steps:flatten"}),
+_MASK = Work[Mask](
+    pixels="shapes:cut_to_mask",
+    text=lambda mask: f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}"),
+    traits=lambda mask: PLAIN.on([mask.background]),
 )
+_PADDING = Work[Padding](
+    pixels="shapes:pad",
+    text=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
+    size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
+    traits=lambda padding: PLAIN.on([padding.background]),
+)
+_BORDER = Work[Border](
+    pixels="shapes:draw_border",
+    text=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
+    size=lambda border, draft: _around(draft.size, (border.size,) * 4),
+    traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
+)
+_OPACITY = Work[Opacity](
+    pixels="pointwise:multiply_alpha",
+    text=lambda opacity: f"opacity {opacity.value:g}",
+    traits=Traits(brings_alpha=True),
+)
+
+# fmt: off
+PIPELINE: tuple[Stage[Any], ...] = (
+    # name, part of the request, size, functions of pixels, and the reason for the place
+    Stage("orient", "", upright, {Turn: "steps:turn", ToSrgb: "steps:to_srgb"},
+          "Everything that a request says is about the upright picture in sRGB."),
+    Stage("trim", "trim", trim, {CropBox: "steps:crop"},
+          "The border is no part of the picture, so all sizes count without it."),
+    Stage("flip", "flip", flip, {Turn: "steps:turn"},
+          "Crops count from the edges of the mirrored picture."),
+    Stage("rotate", "rotate", rotate, {Turn: "steps:turn", RotateFreely: "steps:rotate"},
+          "Crops count from the edges of the turned picture."),
+    Stage("crop", "crop", crop, {CropBox: "steps:crop", SmartCrop: "steps:crop_smartly"},
+          "Its numbers are pixels of the source, so nothing is scaled before."),
+    Stage("resize", "resize", resize,
+          {Resample: "steps:resample", CropBox: "steps:crop", SmartCrop: "steps:crop_smartly",
+           Extend: "steps:extend"},
+          "All later work is on as few pixels as the result needs."),
+    Stage("scale", "scale", scale, {Resample: "steps:resample"},
+          "It multiplies the size that resize gave."),
+    Stage("auto", "auto", _enhance, {Recolor: "steps:recolor"},
+          "It measures the colors of the source, before they are changed on purpose."),
+    Stage("adjust", "adjust", _adjust, {Recolor: "steps:recolor", **_ADJUSTMENTS},
+          "Colors are corrected before filters make something else of them."),
+    Stage("filter", "filter", _filter,
+          {Recolor: "steps:recolor", Turn: "steps:turn", Resample: "steps:resample", **WORK_OF_FILTERS},
+          "Filters change the corrected picture, and nothing that is put around it."),
+    Stage("mask", "mask", apply, {Mask: _MASK},
+          "The shape is cut from the filtered picture, and not from what is put around it."),
+    Stage("canvas", "canvas", canvas, {Extend: "steps:extend"},
+          "The picture has its size or ratio before more is put around it."),
+    Stage("padding", "padding", apply, {Padding: _PADDING},
+          "The space lies between the picture and its border."),
+    Stage("border", "border", apply, {Border: _BORDER},
+          "The line goes around everything."),
+    Stage("watermark", "watermark", _lay, {thumbor_filters.Mark: _MARK},
+          "It may lie over the border too, and no filter changes it."),
+    Stage("opacity", "adjust", _fade, {Opacity: _OPACITY},
+          "All that was laid over the picture fades with it."),
+    Stage("output", "output", None, {Flatten: "steps:flatten"},
+          "Only the format tells if transparency must be laid on a color."),
+)
+# fmt: on
 """All work on a picture, in this order."""
 
 PHASES: tuple[str, ...] = tuple(stage.name for stage in PIPELINE)

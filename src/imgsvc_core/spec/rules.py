@@ -39,7 +39,7 @@ class AtLeastOne:
             yield Problem(self.names[0], f"{operation.title} needs at least one of {quoted}", "got none")
 
     def schema(self) -> dict[str, Any]:
-        return {"not": {"type": "object", **_absent(*self.names)}}
+        return {"not": {"type": "object", **absent(*self.names)}}
 
 
 @attrs.frozen
@@ -73,7 +73,7 @@ class RequiredWhen(_When):
     def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         for name in self.names if self._holds(values) else ():
             if values[name] is None:
-                yield _missing(operation, name, self._when(values))
+                yield missing(operation, name, self._when(values))
 
     def schema(self) -> dict[str, Any]:
         return self._schema(given(*self.names))
@@ -113,7 +113,7 @@ class OnlyWhen(_When):
 
     def schema(self) -> dict[str, Any]:
         condition = {"properties": {self.choice: {"enum": list(self.options)}}, "required": [self.choice]}
-        return {"if": condition, "else": _absent(*self.names)}
+        return {"if": condition, "else": absent(*self.names)}
 
 
 @attrs.frozen
@@ -129,7 +129,7 @@ class Needs:
             yield Problem(self.name, message)
 
     def schema(self) -> dict[str, Any]:
-        return {"if": _absent(self.name), "else": given(self.other)}
+        return {"if": absent(self.name), "else": given(self.other)}
 
 
 @attrs.frozen
@@ -147,27 +147,10 @@ class NotTogether:
                     yield Problem(name, message)
 
     def schema(self) -> dict[str, Any]:
-        return {"if": _absent(*self.first), "else": _absent(*self.second)}
+        return {"if": absent(*self.first), "else": absent(*self.second)}
 
 
-@attrs.frozen
-class Together:
-    """Parameters that need each other."""
-
-    names: tuple[str, ...]
-
-    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
-        missing = [name for name in self.names if values[name] is None]
-        if len(missing) < len(self.names):
-            present = next(name for name in self.names if name not in missing)
-            for name in missing:
-                yield _missing(operation, name, f"together with '{present}'")
-
-    def schema(self) -> dict[str, Any]:
-        return {"if": _absent(*self.names), "else": given(*self.names)}
-
-
-def _missing(operation: type[Parameters], name: str, when: str) -> Problem:
+def missing(operation: type[Parameters], name: str, when: str) -> Problem:
     """Return the problem of a missing parameter."""
     return Problem(name, operation._params[name].expected(operation.title), f"and is required {when}")
 
@@ -177,6 +160,6 @@ def given(*names: str) -> dict[str, Any]:
     return {"required": list(names), "properties": {name: {"not": {"type": "null"}} for name in names}}
 
 
-def _absent(*names: str) -> dict[str, Any]:
+def absent(*names: str) -> dict[str, Any]:
     """Return the schema of objects that have none of the parameters; null counts as absent."""
     return {"properties": {name: {"type": "null"} for name in names}}

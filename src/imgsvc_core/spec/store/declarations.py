@@ -8,7 +8,7 @@ import attrs
 from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declare import Accepts, Operation, Parameters, declared, param, params
 from imgsvc_core.spec.kinds import Matching, Text
-from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, Together
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule, absent, given, missing
 from imgsvc_core.spec.store.parameter_types import Headers, ObjectPath, Pairs, Strings
 
 _COMMON_HEADERS = ("Cache-Control", "Content-Type", "Content-Encoding")
@@ -49,7 +49,7 @@ def _headers(*allowed: str) -> Any:
 
 @attrs.frozen
 class OneKind(NotTogether):
-    """Two kinds of credentials. One of them must be given completely."""
+    """Two kinds of credentials. One of them must be given completely; the first has one parameter."""
 
     def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         found = [
@@ -59,11 +59,12 @@ class OneKind(NotTogether):
             other = " and ".join(f"'{name}'" for name in found[1])
             message = f"{operation.subject(found[0][0])} cannot be used together with {other}; give one kind"
             yield Problem(found[0][0], message)
-        else:
-            yield from Together(self.second).problems(operation, values)
+        for name in self.second if found[1] and not found[0] else ():
+            if name not in found[1]:
+                yield missing(operation, name, f"together with '{found[1][0]}'")
 
     def schema(self) -> dict[str, Any]:
-        return {"allOf": [super().schema(), Together(self.second).schema()]}
+        return {"allOf": [super().schema(), {"if": absent(*self.second), "else": given(*self.second)}]}
 
 
 @declared
