@@ -44,6 +44,7 @@ def test_every_kind_of_source_gives_the_same_picture(photo: Path) -> None:
         "memory://sources/photo.png",
         coffee(),
         as_vips(coffee()),
+        imgsvc.process(photo, PNG),
     ]
     for source in sources:
         assert np.array_equal(pixels_of(imgsvc.process(source, PNG).data or b""), coffee()), type(source)
@@ -312,3 +313,14 @@ def test_a_file_that_takes_less_than_it_is_given_gets_the_rest(target: Any, form
 def test_a_file_that_takes_nothing_more_is_no_success(photo: Path) -> None:
     with pytest.raises(imgsvc.TargetError, match="takes no more bytes"):
         imgsvc.process(photo, PNG, _Unbuffered(5000))
+
+
+def test_a_result_tells_what_it_is_and_may_be_a_source(photo: Path, tmp_path: Path) -> None:
+    small = imgsvc.process(photo, [Resize(width=60), imgsvc.Output(format="webp")])
+    assert small.media_type == "image/webp"
+    height = small.output.height
+    assert repr(small).startswith(f"<Result webp 60x{height}, {len(small.data):,} bytes, from png ")
+    assert imgsvc.process(small, Resize(width=30)).output.width == 30
+    written = imgsvc.process(photo, Resize(width=60), tmp_path / "small.png")
+    with pytest.raises(TypeError, match="a result with data"):
+        imgsvc.process(written, Resize(width=30))  # type: ignore[arg-type]

@@ -549,3 +549,32 @@ def test_lists_that_are_no_requests(items: list[Any], problems: list[str]) -> No
 def test_a_list_of_json_is_no_request() -> None:
     with pytest.raises(SpecError, match="The request must be a JSON object"):
         parse([{"resize": {"width": 300}}])
+
+
+@pytest.mark.parametrize(
+    ("document", "problems"),
+    [
+        ({"resize": {"widht": 400}}, ["Resize has no 'widht' parameter; did you mean 'width'?"]),
+        ({"filter": {"sepia": {"valu": 40}}}, ["Sepia has no 'valu' parameter; did you mean 'value'?"]),
+        (
+            {"resize": {"widht": "x"}},
+            [
+                "Resize 'width' parameter must be integer within 1 to 65535 range, got \"x\"",
+                "Resize has no 'widht' parameter; did you mean 'width'?",
+            ],
+        ),
+        (
+            {"resize": {"color": 400}},
+            [
+                "Resize needs at least one of 'width', 'height', 'min_width' and 'min_height', got none",
+                "Resize has no 'color' parameter",
+            ],
+        ),
+    ],
+)
+def test_a_mistyped_name_is_one_problem(document: dict[str, Any], problems: list[str]) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(document)
+    found = [problem.message for problem in caught.value.problems]
+    assert len(found) == len(problems)
+    assert all(message.startswith(problem) for message, problem in zip(found, problems, strict=True)), found

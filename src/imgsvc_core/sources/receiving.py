@@ -31,12 +31,20 @@ class Readable(Protocol):
         """Return at most that many bytes, or no bytes at the end."""
 
 
+class HoldsBytes(Protocol):
+    """A result, or anything else that holds an encoded image."""
+
+    @property
+    def data(self) -> bytes:
+        """The encoded image."""
+
+
 if TYPE_CHECKING:
     _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, whose package has no types
-    Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | _Pixels | ByteSource
+    Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | HoldsBytes | _Pixels | ByteSource
 else:
     Source = Any
-"""A path, an fsspec URL, encoded bytes, a binary file object, or pixels: numpy, Pillow or pyvips."""
+"""A path, an fsspec URL, encoded bytes, a binary file, a result, or pixels of NumPy, Pillow or pyvips."""
 
 _CHUNK = 1 << 20
 
@@ -66,10 +74,12 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
         opened = ByteSource(_at(source, limits), name=name or Path(source).name)
     elif hasattr(source, "read"):
         opened = ByteSource(_read(source, limits), name=name or _name_of(source))
+    elif isinstance(data := getattr(source, "data", None), bytes):
+        opened = ByteSource(data, name=name or "")
     else:
         raise TypeError(
-            "Source must be a path, a URL, bytes, a binary file object, a numpy array, a Pillow image "
-            f"or a pyvips image, got {type(source).__name__}."
+            "Source must be a path, a URL, bytes, a binary file object, a result with data, a numpy array, "
+            f"a Pillow image or a pyvips image, got {type(source).__name__}."
         )
     check_bytes(opened.size, limits)
     return opened

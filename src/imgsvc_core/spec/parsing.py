@@ -62,7 +62,10 @@ def parse_part(operation: type[Parameters], value: object) -> _Document:
 
 
 def _read(operation: type[Parameters], value: object, make: Callable[[_Document], _T], path: str = "") -> _T:
-    """Return what is made of the known parameters of a JSON object."""
+    """Return what is made of the known parameters of a JSON object.
+
+    A mistyped name counts as the one that was meant, so that it is the only problem.
+    """
     title, confidential = operation.title, operation.confidential
     if not isinstance(value, Mapping):
         got = SOMETHING if confidential else shown(value)
@@ -71,8 +74,9 @@ def _read(operation: type[Parameters], value: object, make: Callable[[_Document]
     given = {name: value[name] for name in known if name in value}
     unknown = [key for key in value if key not in known] if len(given) < len(value) else []
     problems = unknown_keys(title, unknown, known, confidential=confidential) if unknown else []
+    meant = {near: value[key] for key in unknown[:_MAX_ADVICE] if (near := _near(_as_text(key), known))}
     try:
-        made = make(given)
+        made = make({**meant, **given})
     except SpecError as error:
         problems = [*error.problems, *problems]
     if problems:
@@ -115,10 +119,15 @@ def _as_text(key: object) -> str:
 
 
 def _advice(key: str, known: list[str]) -> str:
+    near = _near(key, known)
+    return f"; did you mean '{near}'?" if near else f"; known are {', '.join(known)}"
+
+
+def _near(key: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a mistyped one probably means."""
     from difflib import get_close_matches
 
-    near = get_close_matches(key, known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(known)}"
+    return next(iter(get_close_matches(key[:_MAX_NAME], known, n=1)), None)
 
 
 @_WRITER.register_unstructure_hook_factory(lambda cls: isinstance(cls, type) and issubclass(cls, Parameters))

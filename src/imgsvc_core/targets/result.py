@@ -46,7 +46,7 @@ class Timing:
         )
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Result(Generic[Data]):
     """A processed image: facts of the source and the result, and the bytes.
 
@@ -61,6 +61,20 @@ class Result(Generic[Data]):
     timing: Timing
     notes: tuple[str, ...] = ()
     plan: Plan = attrs.field(repr=False)
+
+    def __repr__(self) -> str:
+        source, made = self.input, self.output
+        width, height = source.upright_size
+        frames = f", {made.frames} frames" if made.animated else ""
+        return (
+            f"<Result {made.format} {made.width}x{made.height}{frames}, {made.bytes:,} bytes, "
+            f"from {source.format} {width}x{height}>"
+        )
+
+    @property
+    def media_type(self) -> str:
+        """The media type of the encoded image, such as ``image/webp``."""
+        return FORMATS[self.output.format].media_type
 
     def save(self: Result[bytes], target: Target) -> None:
         """Write the encoded image to a path, an fsspec URL or a binary file object.
