@@ -171,6 +171,20 @@ def test_auto_means_one_thing(open_page: Open) -> None:
     assert "automatic" not in page.content()
 
 
+def test_format_and_quality_come_first_and_change_the_size_at_once(open_page: Open) -> None:
+    page = open_page().page
+    groups = page.locator(".group")
+    assert groups.first.get_attribute("data-group") == "output"
+    assert groups.nth(1).get_attribute("data-group") == "trim"
+    params = groups.first.locator(".control")
+    assert [params.nth(place).get_attribute("data-param") for place in (0, 1)] == ["format", "quality"]
+    page.locator("[data-param=format] select").select_option("webp")
+    expect_summary(page, "webp")
+    size = page.locator(".summary").inner_text()
+    slider(page, "quality").press("End")
+    until(page, f"document.querySelector('.summary').innerText !== {json.dumps(size)}")
+
+
 def test_a_search_knows_other_words(open_page: Open) -> None:
     page = open_page().page
     search = page.get_by_label("Find a parameter")

@@ -1,4 +1,4 @@
-/** What the service tells of an account, and the calls that ask for it. */
+/** Calls about an account, and the types of their answers. */
 
 import { type Answer, get, post } from "../shared/service";
 

@@ -1,4 +1,4 @@
-/** The page: what an account has used, asked and got, as far as its key may see it. */
+/** The page: usage, keys, requests and webhooks of an account, as far as its key may see them. */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { KeyDialog } from "../shared/key";

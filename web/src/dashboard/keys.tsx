@@ -1,4 +1,4 @@
-/** The API keys of the account. Their secrets are not known to the service. */
+/** The API keys of the account. The service does not know their secrets. */
 
 import type { Key } from "./account";
 import { Section, Time } from "./parts";

@@ -1,4 +1,4 @@
-/** Parts that several sections of the dashboard have. */
+/** Parts that the sections of the dashboard share. */
 
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
@@ -14,7 +14,7 @@ interface SectionProps {
   children: ComponentChildren;
 }
 
-/** A section with a title: its content, or why there is none. */
+/** A section with a title, and its content or the reason why there is none. */
 export function Section({ title, polled, tools, children }: SectionProps) {
   const id = useId();
   const { value, error } = polled;
@@ -34,7 +34,7 @@ export function Section({ title, polled, tools, children }: SectionProps) {
   );
 }
 
-/** How long ago something was; the exact time is its tooltip. */
+/** How long ago something was, with the exact time as a tooltip. */
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={moment(at)}>

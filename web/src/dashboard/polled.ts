@@ -1,4 +1,4 @@
-/** Asks the service for something again and again while the page is seen. */
+/** Polls the service while the page is visible. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ServiceError } from "../shared/service";
@@ -12,7 +12,7 @@ export interface Polled<T> {
   reload: () => void;
 }
 
-/** Asks at once and every few seconds, as long as the key works; another question starts anew. */
+/** Asks at once, and then every few seconds while it is active. A new `ask` starts again. */
 export function usePolled<T>(ask: () => Promise<T>, active: boolean): Polled<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<ServiceError | null>(null);
@@ -38,7 +38,7 @@ export function usePolled<T>(ask: () => Promise<T>, active: boolean): Polled<T> 
     if (!active) return;
     reload();
     const timer = setInterval(() => {
-      const waits = answered.current !== newest.current; // asking again would discard its answer
+      const waits = answered.current !== newest.current; // a second question would discard the answer to the first
       if (!document.hidden && !waits) reload();
     }, POLL_MS);
     return () => clearInterval(timer);

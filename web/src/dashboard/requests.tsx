@@ -1,4 +1,4 @@
-/** The last requests, with their pictures while they live. */
+/** The last requests, with their pictures until these expire. */
 
 import { useState } from "preact/hooks";
 import { address } from "../shared/service";
@@ -66,7 +66,7 @@ function Row({ item }: { item: PastRequest }) {
   );
 }
 
-/** The picture, a link to where it is stored, or why there is none. */
+/** The picture, a link to its store, or the reason why there is none. */
 function Thumb({ item }: { item: PastRequest }) {
   const [unseen, setUnseen] = useState(false);
   const { url, expires_at: expires, source = "result" } = item;

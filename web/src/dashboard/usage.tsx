@@ -45,7 +45,7 @@ function count(number: number): string {
   return number.toLocaleString("en");
 }
 
-/** Returns the day on which the quota begins anew, by UTC. */
+/** Returns the day on which the quota is renewed, in UTC. */
 function nextMonth(): string {
   const now = new Date();
   const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));

@@ -1,4 +1,4 @@
-/** Webhooks with their states; failed and scheduled ones can be sent again. */
+/** Webhooks with their states. Failed and scheduled ones have a button that sends them again. */
 
 import { useState } from "preact/hooks";
 import { told } from "../shared/service";

@@ -1,4 +1,4 @@
-/** The page: its state, and how its parts lie. */
+/** The page: its state and its layout. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Controls } from "./controls";
@@ -52,7 +52,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const [dropping, setDropping] = useState(false);
 
   const document = useMemo(() => toDocument(request, groups), [request, groups]);
-  // What is drawn is no part of the preview below it: only a change of the text is a new preview.
+  // A drawn crop is not part of the preview below it, so a new preview is made only if this text changes.
   const text = JSON.stringify(
     previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
   );
@@ -67,7 +67,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, []);
   const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
-    newest.current = opening; // an earlier one may be slower
+    newest.current = opening; // an earlier one may end later
     setOpening(true);
     setNotice("");
     try {
@@ -95,7 +95,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, [locked, shared, declared, header, open]);
 
   useEffect(() => {
-    if (warning) return; // the address has more than the page
+    if (warning) return; // writing the address would drop parts of its request
     const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [source, document, warning]);
@@ -104,7 +104,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, [error, lock]);
   useShortcuts(undo, redo, useCallback(() => setDrawing(null), []));
   useEffect(() => {
-    const load = () => location.reload(); // the address of another request was pasted
+    const load = () => location.reload(); // somebody pasted the address of another request
     addEventListener("hashchange", load);
     return () => removeEventListener("hashchange", load);
   }, []);
@@ -199,7 +199,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   );
 }
 
-/** Reads the address. A key in it is kept, and removed from the address. */
+/** Reads the fragment of the address. A key in it is stored, and removed from the address. */
 function readHash(): Shared {
   const { key, ...shared } = parsed(location.hash);
   if (key) {
@@ -213,18 +213,18 @@ function addressOf(hash: string): string {
   return location.origin + location.pathname + hash;
 }
 
-/** Returns what the page does not show of the request in its address. */
+/** Returns a warning if the page cannot show all of the request in its address. */
 function problemOf(shared: Shared, request: Request, { groups }: Declarations): string {
   const missing = missingIn(request, shared.document, groups);
-  const left = `The request in the address has more than this page can show: ${missing.join(", ")}.`;
+  const left = `The request in the address has parts that this page cannot show: ${missing.join(", ")}.`;
   return shared.problem ?? (missing.length ? left : "");
 }
 
-/** Returns what is asked for the preview: the request, or what comes before the crop that is drawn. */
+/** Returns the document of the preview: the request, or the part before the crop while that is drawn. */
 function previewed(request: Request, drawing: boolean, source: Source | null, declarations: Declarations) {
   const document = toDocument(request, declarations.groups);
   const output: Record<string, Value> = { ...request.output };
-  const fetched = source?.fetched?.format; // here it is a copy in another format
+  const fetched = source?.fetched?.format; // the blob is a copy in another format
   const own = declarations.formats.some((format) => format.name === fetched) ? fetched : undefined;
   if (drawing) output.format = DRAWN_FORMAT;
   else if (own !== undefined && !output.format) output.format = own;

@@ -9,7 +9,7 @@ export interface Box {
   height: number;
 }
 
-/** Returns the rectangle that the parameters of a crop name; what they leave open is as large as it can be, and centered. */
+/** Returns the rectangle of a crop. Without a size it is as large as possible, without a place it is centered. */
 export function boxOf(values: Values, size: Size): Box {
   const number = (name: string, usual: number) => (typeof values[name] === "number" ? values[name] : usual);
   const width = Math.min(number("width", size.width), size.width);
@@ -18,7 +18,7 @@ export function boxOf(values: Values, size: Size): Box {
   return { x, y: number("y", Math.round((size.height - height) / 2)), width, height };
 }
 
-/** Returns a rectangle that was moved, but not out of the picture. */
+/** Moves a rectangle within the picture. */
 export function moved(box: Box, right: number, down: number, size: Size): Box {
   const within = (at: number, most: number) => Math.min(Math.max(0, at), most);
   return {

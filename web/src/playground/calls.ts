@@ -1,4 +1,4 @@
-/** What the playground asks of the service: declarations, pictures, results. */
+/** Calls of the playground: declarations, pictures, results. */
 
 import { type Answer, call, get, post, refused } from "../shared/service";
 import type { Document } from "./request";
@@ -6,7 +6,7 @@ import type { Declarations, Facts, Result, Source, SourceFacts } from "./types";
 
 const STATIC_FALLBACK = "png";
 const MOVING_FALLBACK = "apng";
-const SHOWN_BY_ALL = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]); // trying them costs a decoding
+const SHOWN_BY_ALL = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]); // to try them would cost a decoding
 
 export type Urls = Answer<"/playground/urls", "post">;
 export type Watermark = Answer<"/1.0/watermarks">["watermarks"][number];
@@ -17,7 +17,7 @@ export async function presets(): Promise<Record<string, Document>> {
   return (await get("/playground/presets.json")).presets as Record<string, Document>;
 }
 
-/** Asks for the URL of a source. Its facts, where they are known, keep the results of its HTML from being enlarged. */
+/** Asks for the URL and the HTML of a source. With its facts, the HTML offers no width beyond that of the source. */
 export function urls(source: string, request: Document, facts: SourceFacts | null, signal: AbortSignal): Promise<Urls> {
   const body = JSON.stringify({ source, request, facts });
   return post("/playground/urls", { headers: { "Content-Type": "application/json" }, body, signal });
@@ -40,7 +40,7 @@ export async function example(name: string, known: string[]): Promise<Source> {
   return { kind: "example", name, blob: await response.blob() };
 }
 
-/** Fetches a source once, as a copy without loss that all previews are made of. */
+/** Fetches a source once, as a lossless copy. All previews are made of this copy. */
 export async function fetched(url: string, header: string): Promise<Source> {
   const asked = { url, output: { format: STATIC_FALLBACK, metadata: "keep" } };
   let [blob, facts] = await processed("1.0/fetch", jsonBody(asked), header);

@@ -17,7 +17,7 @@ interface Props {
 }
 
 const DELAY_MS = 200;
-const UNSIGNED = "unsigned: the account has no signing key, or the API key not the scope admin";
+const UNSIGNED = "unsigned: the account has no signing key, or the API key lacks the scope admin";
 const UNKNOWN_SOURCE = "https://example.org/";
 const STAND_IN = "https://example.org/… stands for the address of the picture: fetch it from there to get a URL that works.";
 const MARK = "logo.png";
@@ -25,7 +25,7 @@ const MARK = "logo.png";
 /** The request in one language. */
 interface Snippet {
   title: string;
-  /** Nothing while the service makes it, or if it cannot be made. */
+  /** Undefined while the service makes it, and if it cannot be made. */
   text: string | undefined;
   failure?: string | undefined;
   note?: string | undefined;
@@ -76,7 +76,7 @@ function Section({ title, text, failure, note, remedy }: Snippet) {
   );
 }
 
-/** Returns the facts of a source that URLs depend on, the same object for the same facts. */
+/** Returns the facts that URLs depend on. Equal facts give the same object. */
 function useFacts(input?: SourceFacts): SourceFacts | null {
   const { width, height, orientation, frames } = input ?? {};
   return useMemo(
@@ -92,7 +92,7 @@ interface Made {
   failure?: string;
 }
 
-/** Returns the URLs of a source with a request, or the reason why there are none; neither until they are made. */
+/** Returns the URLs of a source with a request, or why there are none. While they are made, it returns neither. */
 function useUrls(source: string, document: Document, facts: SourceFacts | null): Pick<Made, "made" | "failure"> {
   const [found, setFound] = useState<Made>({ of: [] });
   useEffect(() => {

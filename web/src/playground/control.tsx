@@ -15,7 +15,7 @@ export interface ControlProps {
   onChange: (value: Value | null) => void;
 }
 
-/** A label, the input that fits the kind, and the error of the service below. */
+/** A label, the input for this kind of parameter, and below it an error of the service. */
 export function Control({ param, value, size, error, onChange }: ControlProps) {
   const id = useId();
   const given = value !== undefined;
@@ -59,7 +59,7 @@ interface FieldProps {
   described: string;
   invalid: boolean;
   onChange: (value: Value | null) => void;
-  /** Tells if a number was typed that nobody can read. */
+  /** Reports if the typed text is not a number. */
   setUnreadable: (unreadable: boolean) => void;
 }
 
@@ -80,7 +80,7 @@ function Field(props: FieldProps) {
   }
 }
 
-/** Returns the properties of a field that keep what is typed in it, whatever is drawn before it is done. */
+/** Returns properties of a field that keep the typed text until it is finished, also if the field is drawn again. */
 function useTyped(value: string, onDone: (text: string) => void) {
   const [typed, setTyped] = useState<string | null>(null);
   return {
@@ -138,7 +138,7 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
         {...typed}
         onBlur={(event) => {
           typed.onBlur();
-          setUnreadable(event.currentTarget.validity.badInput); // its value is empty
+          setUnreadable(event.currentTarget.validity.badInput); // then its value is empty
         }}
       />
       <span class="unit">{shortUnit(param.unit)}</span>
@@ -233,7 +233,7 @@ function ColorField({ param, value, id, described, invalid, onChange }: FieldPro
   );
 }
 
-/** Returns a color as the color input wants it. */
+/** Returns a color in the form of color inputs. */
 function opaque(color: string): string {
   const hex = color.length === 3 ? color.replace(/./g, "$&$&") : color.slice(-6);
   return `#${hex.padEnd(6, "0")}`;

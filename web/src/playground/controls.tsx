@@ -20,12 +20,14 @@ interface Props {
   onChange: (change: Change, touched?: string) => void;
 }
 
-const OPEN_AT_FIRST = ["resize", "adjust"];
+const FIRST = "output"; // format and quality matter to everybody; the other groups stand in the order of application
+const OPEN_AT_FIRST = [FIRST, "resize", "adjust"];
 
 export function Controls({ groups, request, size, problems, drawing, onDraw, onChange }: Props) {
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(OPEN_AT_FIRST));
-  const results = found(groups, search, (group) => allowed(group, valuesOf(request, group.key)));
+  const ordered = [...groups.filter(({ key }) => key === FIRST), ...groups.filter(({ key }) => key !== FIRST)];
+  const results = found(ordered, search, (group) => allowed(group, valuesOf(request, group.key)));
   const toggle = (key: string) => {
     setOpen((before) => new Set(before.has(key) ? [...before].filter((item) => item !== key) : [...before, key]));
   };

@@ -14,7 +14,7 @@ export function Copy({ text, label = "Copy" }: { text: () => string; label?: str
       await navigator.clipboard.writeText(text());
       setState("Copied");
     } catch {
-      setState("Not allowed"); // by the settings of the browser
+      setState("Not allowed"); // the browser's settings forbid it
     }
   };
   return (

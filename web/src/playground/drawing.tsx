@@ -1,11 +1,11 @@
-/** What is drawn on the picture: the rectangle of a crop, or the point that gravity keeps. */
+/** Drawing on the picture: the rectangle of a crop, or the point that gravity keeps. */
 
 import { useRef } from "preact/hooks";
 import { between, type Box, boxOf, moved } from "./boxes";
 import { allowed } from "./request";
 import type { Group, Size, Values } from "./types";
 
-/** What is drawn, and the operation whose parameters it sets. */
+/** A shape to draw, and the operation whose parameters it sets. */
 export interface Drawing {
   group: string;
   what: "box" | "point";
@@ -18,7 +18,7 @@ interface Props {
   onChange: (values: Values) => void;
 }
 
-/** Returns what can be drawn for a group with its values. */
+/** Returns the shapes that can be drawn for a group with its current values. */
 export function drawings(group: Group, values: Values): Drawing[] {
   const names = new Set(allowed(group, values).map((param) => param.name));
   const offers: [Drawing["what"], string[]][] = [
@@ -78,7 +78,7 @@ function pointOf(event: PointerEvent, area: HTMLElement | null, size: Size): [nu
   ];
 }
 
-/** The crop as a rectangle: drag to draw a new one, its inside to move it, its corners to change it. */
+/** The crop as a rectangle. A drag draws a new one, moves it by its inside, or resizes it by a corner. */
 function BoxDrawing({ size, values, onChange }: Props) {
   const area = useRef<HTMLDivElement>(null);
   const drag = useRef<((x: number, y: number) => Box) | null>(null);

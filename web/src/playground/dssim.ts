@@ -1,4 +1,4 @@
-/** How different two pictures look: DSSIM = 1 / SSIM − 1 of their luma, in windows of 8 × 8 pixels. */
+/** The difference of two pictures: DSSIM = 1 / SSIM − 1 of their luma, in windows of 8 × 8 pixels. */
 
 import type { Size } from "./types";
 
@@ -11,7 +11,7 @@ export interface Luma extends Size {
   values: Float32Array;
 }
 
-/** Decodes a picture, on white if it is transparent. */
+/** Decodes a picture. Transparent parts are laid on white. */
 export async function lumaOf(blob: Blob): Promise<Luma> {
   const bitmap = await createImageBitmap(blob);
   const { width, height } = bitmap;
@@ -30,7 +30,7 @@ export async function lumaOf(blob: Blob): Promise<Luma> {
   return { width, height, values };
 }
 
-/** Returns 0 for equal pictures, and more the more they differ. Both are of the same size. */
+/** Returns 0 for equal pictures, and more if they differ more. It is NaN if their sizes differ. */
 export function dssim(one: Luma, other: Luma): number {
   if (one.width !== other.width || one.height !== other.height) return Number.NaN;
   const window = Math.min(WINDOW, one.width, one.height);

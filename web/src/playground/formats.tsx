@@ -1,4 +1,4 @@
-/** The same result in several formats: how large, how different from the pixels, how slow. */
+/** The same result in several formats: their size, difference and time. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { dssim, type Luma, lumaOf } from "./dssim";
@@ -21,11 +21,11 @@ interface Row {
   bytes: number;
   encode: number;
   difference: number;
-  /** What the format loses of the source. */
+  /** Sentences about what the format cannot keep. */
   losses: string[];
 }
 
-/** What is known of each format: its row, or why there is none. */
+/** The rows by format. A text says why there is no row. */
 type Rows = Readonly<Record<string, Row | string>>;
 
 const STILL = ["avif", "webp", "jpg"];
@@ -91,7 +91,7 @@ export function Formats({ declarations, source, request, result, set }: Props) {
   );
 }
 
-/** What a result lacks of its source. */
+/** The losses of a result, such as transparency. */
 export function Losses({ losses }: { losses: string[] | undefined }) {
   return losses?.length ? <p class="loss">{losses.join(" ")}</p> : null;
 }
@@ -133,7 +133,7 @@ interface Asked {
   documents: Record<string, Document>;
 }
 
-/** What is known of one question. */
+/** The rows for one source and one request. */
 interface Compared {
   source: Source | null;
   asked: string;
@@ -142,7 +142,7 @@ interface Compared {
 
 const NO_ROWS: Rows = {};
 
-/** Returns what is known so far, or why nothing is. The documents are given as text, which tells if they changed. */
+/** Returns the rows so far, or why there are none. Documents come as text, so that equal ones compare as equal. */
 function useComparison(source: Source | null, asked: string, header: string): Rows | string {
   const [found, setFound] = useState<Compared>({ source: null, asked: "", rows: NO_ROWS });
   useEffect(() => {

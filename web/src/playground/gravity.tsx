@@ -1,4 +1,4 @@
-/** Gravity as a grid of nine places, and as words for what is found in the picture. */
+/** Gravity: a grid of nine places, and words such as face for what is found in the picture. */
 
 import type { Param, Value } from "./types";
 

@@ -11,7 +11,7 @@ interface Props {
   declarations: Declarations;
   history: History;
   document: Document;
-  /** Returns the address that shows the same again. */
+  /** Returns an address that opens the page with the same source and request. */
   link: () => string;
 }
 

@@ -31,7 +31,7 @@ export function reduce(state: State, action: Action): State {
   switch (action.kind) {
     case "set": {
       const { at } = action;
-      // The many values of one drag of a slider are one step.
+      // A drag of a slider sets many values. Together they are one step.
       const same = action.touched !== "" && action.touched === state.touched && at - state.at < ONE_EDIT_MS;
       const kept = same ? past : [...past.slice(-MOST), present];
       return { past: kept, present: action.change(present), future: [], touched: action.touched, at };
@@ -47,7 +47,7 @@ export function reduce(state: State, action: Action): State {
 
 export interface History {
   request: Request;
-  /** Changes the request as it is then; changes of the same touched parameter in short order are one step. */
+  /** Changes the current request. Quick changes of the same `touched` parameter are one step. */
   set: (change: Change, touched?: string) => void;
   undo: () => void;
   redo: () => void;

@@ -1,4 +1,4 @@
-/** The compiled plan as a picture: a frame for each step, in proportion to the frame before. */
+/** The plan as pictures: for each step its frame, and the frame before it for comparison. */
 
 import { size } from "../shared/text";
 import type { PlanStep, Size } from "./types";

@@ -53,9 +53,9 @@ export function Presets({ groups, request, document, onLoad }: Props) {
       </button>
       <dialog ref={dialog} class="presets" aria-labelledby="presets-title">
         <h2 id="presets-title">Presets</h2>
-        {Object.keys(shared).length > 0 && <h3>Of the service</h3>}
+        {Object.keys(shared).length > 0 && <h3>From the service</h3>}
         <ul>{Object.entries(shared).map(([key, preset]) => row(key, preset, false))}</ul>
-        <h3>Of this browser</h3>
+        <h3>In this browser</h3>
         <ul>{Object.entries(own).map(([key, preset]) => row(key, preset, true))}</ul>
         <form
           onSubmit={(event) => {

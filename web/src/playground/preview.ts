@@ -1,4 +1,4 @@
-/** The newest result of what is asked. */
+/** Previews: the newest result of the current request. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ServiceError, told, UNREACHABLE } from "../shared/service";
@@ -18,13 +18,13 @@ interface Asked {
 /** The picture of one request, with all that belongs to it. */
 export interface Shown extends Asked {
   result: Result;
-  /** The source as the browser can show it, if it can and as soon as it is known. */
+  /** The source in a form that the browser can show. It is null until it is loaded, and if there is no such form. */
   original: Blob | null;
 }
 
 export interface Preview {
   shown: Shown | null;
-  /** Why there is no result of what is asked now. */
+  /** Why the current request has no result. */
   error: ServiceError | null;
   busy: boolean;
 }
@@ -38,9 +38,9 @@ interface State {
 /**
  * Asks the service for each change of the document.
  *
- * The newest request wins. A request that is overtaken may still finish if it is quick, so that the picture
- * follows a moving slider; otherwise it is aborted, and the service stops its work. A service that cannot be reached
- * is asked again until it answers.
+ * The newest request wins. An older one may still finish if it is quick, so that the picture follows a moving slider.
+ * If it is not, it is aborted, and the service stops its work. If the service cannot be reached, the request is
+ * repeated until it answers.
  */
 export function usePreview(source: Source | null, document: Document, header: string): Preview {
   const [{ shown, failed, busy }, setState] = useState<State>({ shown: null, failed: null, busy: false });

@@ -5,7 +5,7 @@ import type { Declarations, Group, Param, Request, Rule, Size, Value, Values } f
 export type Document = Record<string, unknown>;
 
 const NO_VALUES: Values = {};
-const AFTER_ALL = 1000; // more than the filters of an array
+const AFTER_ALL = 1000; // more than an array can have
 const COLORS = ["f2c79b", "1d2b64"];
 
 /** Returns the values of a group. */
@@ -16,8 +16,8 @@ export function valuesOf(request: Request, group: string): Values {
 /**
  * Returns the groups of a request in the order of application.
  *
- * Filters of an array have an order of their own, and may be there twice. Their keys begin with a number, and all
- * filters that the array has not could follow.
+ * An array of filters has its own order, and may contain a filter twice. The keys of its filters begin with a number.
+ * The filters that it does not contain come after it.
  */
 export function groupsOf(request: Request, declared: Group[]): Group[] {
   const numbered = Object.keys(request).filter(isNumbered);
@@ -50,7 +50,7 @@ export function toDocument(request: Request, groups: Group[]): Document {
   return found;
 }
 
-/** Returns the request of a document, without what the declared groups do not know. */
+/** Returns the request of a document, without parts that no group declares. */
 export function fromDocument(document: Document, declared: Group[]): Request {
   const found: Record<string, Values> = {};
   const filters = filtersOf(document, declared);
@@ -64,13 +64,13 @@ export function fromDocument(document: Document, declared: Group[]): Request {
   return found;
 }
 
-/** Returns the paths of what a document has and a request made of it has not. */
+/** Returns the paths of values in a document that are missing in its request. */
 export function missingIn(request: Request, document: Document, groups: Group[]): string[] {
   const known = new Set(paths(toDocument(request, groupsOf(request, groups))));
   return [...new Set(paths(document))].filter((path) => !known.has(path));
 }
 
-/** Returns the paths of the values of a document, without the numbers of filters. */
+/** Returns the paths of all values in a document, without the numbers of filters. */
 function paths(part: unknown, path = ""): string[] {
   if (part === null) return [];
   if (Array.isArray(part)) return part.flatMap((item) => paths(item, path));
@@ -80,7 +80,7 @@ function paths(part: unknown, path = ""): string[] {
   );
 }
 
-/** Returns the filters of a document by their keys, which are numbered if their order is not the usual one. */
+/** Returns the filters of a document by key. Keys are numbered if the order is not the usual one. */
 function filtersOf(document: Document, declared: Group[]): [string, unknown][] {
   const filter = document.filter ?? document.stylize;
   if (typeof filter !== "object" || filter === null) return [];
@@ -122,7 +122,7 @@ export function withValue(request: Request, group: Group, name: string, value: V
   return withValues(request, group, settled(group, changed, name, size));
 }
 
-/** Returns a request whose result has a format, without the parameters that the format has not. */
+/** Returns a request with another output format, without the parameters that this format does not have. */
 export function withFormat(request: Request, groups: Group[], format: string): Request {
   const output = groups.find((group) => group.key === "output");
   return output ? withValue(request, output, "format", format, { width: 0, height: 0 }) : request;
@@ -145,7 +145,7 @@ function except<T>(record: Readonly<Record<string, T>>, names: string[]): Record
   return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
 }
 
-/** Returns the parameters of a group that its other values do not exclude. */
+/** Returns the parameters of a group that its current values allow. */
 export function allowed(group: Group, values: Values): Param[] {
   const excluded = group.rules.filter((rule) => excludes(rule, values) && !rule.values?.length);
   const names = new Set(excluded.flatMap((rule) => rule.names ?? []));
@@ -183,7 +183,7 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
   return values;
 }
 
-/** Returns true if a rule excludes its parameters, or some values of them. */
+/** Returns true if a rule forbids its parameters, or some of their values. */
 function excludes(rule: Rule, values: Values): boolean {
   return (rule.rule === "NotWhen" && holds(rule, values)) || (rule.rule === "OnlyWhen" && !holds(rule, values));
 }
@@ -193,7 +193,7 @@ function holds(rule: Rule, values: Values): boolean {
   return value === undefined ? rule.default === true : rule.options?.includes(value) === true;
 }
 
-/** Returns a value to begin with, which shows what the parameter does. */
+/** Returns a first value that shows the effect of the parameter. */
 function initial(param: Param, group: Group, size: Size): Value {
   const { minimum = 0, maximum = 1, neutral } = param;
   switch (param.kind) {
@@ -213,7 +213,7 @@ function initial(param: Param, group: Group, size: Size): Value {
   }
 }
 
-/** Returns the size that a parameter in pixels would have if nothing was done. */
+/** Returns a usual value of a parameter in pixels: width and height of the picture, a tenth of its shorter side. */
 export function pixels(name: string, size: Size): number {
   if (name === "width" || name === "height") return size[name];
   return Math.round(Math.min(size.width, size.height) / 10);
@@ -225,7 +225,7 @@ export function groupPath({ key, filter, place }: Group): string {
   return filter ? `filter.${key}` : key;
 }
 
-/** Returns the groups that come before one of them, as a request that stops there. */
+/** Returns the part of a request that is applied before a group. */
 export function before(request: Request, groups: Group[], key: string): Request {
   const index = groups.findIndex((group) => group.key === key);
   const earlier = new Set(groups.slice(0, index).map((group) => group.key));
@@ -237,13 +237,13 @@ export function suffixOf(declarations: Declarations, format: string): string {
   return declarations.formats.find((item) => item.name === format)?.suffix ?? "";
 }
 
-/** Returns the presets that a text of the browser holds, without what is damaged. */
+/** Reads presets from the storage of the browser. Damaged ones are left out. */
 export function storedPresets(text: string | null): Record<string, Document> {
   try {
     const found: unknown = JSON.parse(text ?? "{}");
     if (isObject(found)) return Object.fromEntries(Object.entries(found).filter(hasDocument));
   } catch {
-    // not JSON: as if nothing was kept
+    // not JSON: there are no presets
   }
   return {};
 }

@@ -1,4 +1,4 @@
-/** What is known of the result: sizes, times and plan; the same in other formats; the request as code. */
+/** The tabs below the picture: times and plan of the result, other formats, the request as code. */
 
 import { useId, useState } from "preact/hooks";
 import { Code } from "./code";
@@ -94,7 +94,7 @@ function Numbers({ result, fetched }: { result: Result; fetched: ImageFacts | un
   );
 }
 
-/** How long each phase took in the service; the rest is the way there and back, and waiting for a worker. */
+/** How long each phase took in the service. The rest is the transfer, and the wait for a worker. */
 function Times({ result }: { result: Result }) {
   const phases = Object.entries(result.facts.timing).filter(([, taken]) => taken > 0);
   const known = phases.reduce((sum, [, taken]) => sum + taken, 0);

@@ -1,4 +1,4 @@
-/** The part of the address after #, which holds source and request. */
+/** The fragment of the address, after #: it holds the source and the request. */
 
 import { type Document, isObject } from "./request";
 import type { Source } from "./types";
@@ -7,11 +7,11 @@ export interface Shared {
   example?: string;
   url?: string;
   document: Document;
-  /** What is wrong with the request of the address. */
+  /** Why the request in the address cannot be read. */
   problem?: string;
 }
 
-/** Reads the part of an address after #. */
+/** Reads a fragment, with or without its #. */
 export function parsed(hash: string): Shared & { key?: string } {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const [example, url, key] = [parts.get("example"), parts.get("url"), parts.get("key")];
@@ -34,7 +34,7 @@ function request(text: string): { document: Document; problem?: string } {
   return { document: {}, problem };
 }
 
-/** Returns the part of an address after #, with it, or nothing if there is nothing to share. */
+/** Returns the fragment for a source and a request, with its #. It is empty if there is nothing to share. */
 export function hashOf(source: Pick<Source, "kind" | "name" | "url"> | null, document: Document): string {
   const parts = new URLSearchParams();
   if (source?.kind === "example") parts.set("example", source.name);
@@ -43,7 +43,7 @@ export function hashOf(source: Pick<Source, "kind" | "name" | "url"> | null, doc
   return withHash(parts);
 }
 
-/** Returns the part of an address after # without the key. */
+/** Returns a fragment without the key. */
 export function withoutKey(hash: string): string {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   parts.delete("key");

@@ -13,7 +13,7 @@ export interface Range {
   whole: boolean;
 }
 
-/** Returns the range of a slider; that of pixels and bytes is only what makes sense for the picture. */
+/** Returns the range of a slider. Pixels are limited to what makes sense for the picture. */
 export function rangeOf(param: Param, size: Size): Range {
   const { minimum = 0, maximum = 1 } = param;
   const whole = param.kind === "Integer";
@@ -25,7 +25,7 @@ export function rangeOf(param: Param, size: Size): Range {
   return { minimum: least, maximum: most, steps, logarithmic, whole };
 }
 
-/** Returns the value that counts while none is given, if it is known. */
+/** Returns the value that is used if none is given, as far as the page knows it. */
 export function usualOf(param: Param, size: Size): number | undefined {
   if (typeof param.default === "number") return param.default;
   if (typeof param.neutral === "number") return param.neutral;

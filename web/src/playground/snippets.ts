@@ -1,4 +1,4 @@
-/** The request in other languages. What runs in a shell or in Python is quoted for it. */
+/** The request in other languages. Values are quoted for the shell or for Python. */
 
 import { type Document, suffixOf } from "./request";
 import { address } from "../shared/service";
@@ -62,7 +62,7 @@ export function command(asked: Asked): string {
   return [start, ...flags].join(" \\\n  ");
 }
 
-/** Returns the document with the file of the watermark, which is what the command takes for its id. */
+/** Returns the document with a file in place of the watermark's id, as the command expects it. */
 function withMark({ document, request: { watermark }, mark }: Asked): Document {
   return watermark ? { ...document, watermark: { ...watermark, id: path(mark) } } : document;
 }
@@ -87,7 +87,7 @@ function output(asked: Asked): string {
   return path(`${stem}-result${suffixOf(asked.declarations, asked.format)}`);
 }
 
-/** Returns the path of a file that no program takes for an option. */
+/** Returns a path that no program mistakes for an option. */
 function path(name: string): string {
   return name.startsWith("-") ? `./${name}` : name;
 }
@@ -102,7 +102,7 @@ function shell(text: string): string {
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(text); // a string of JSON is one of Python
+  return JSON.stringify(text); // a JSON string is valid in Python, too
 }
 
 function literal(value: unknown, indent: string): string {

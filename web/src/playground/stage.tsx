@@ -9,7 +9,7 @@ import { dragged, placed, type Point, scaled, type View, visible, zoomed } from 
 interface Props {
   shown: Shown | null;
   busy: boolean;
-  /** What is asked for now has no result. */
+  /** The current request has no result, so that the picture is one of an earlier request. */
   stale: boolean;
   /** Shows the result alone. */
   plain: boolean;
@@ -130,7 +130,7 @@ function arrow(key: string): Point | undefined {
   }[key];
 }
 
-/** Returns true for an element that does something of its own with the pointer. */
+/** Returns true if an element handles the pointer itself. */
 function isOwn(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(OWN_POINTERS) !== null;
 }
@@ -196,7 +196,7 @@ function useGestures(frame: { current: HTMLElement | null }, change: Change) {
         const middle = { x: (to.x + other.x) / 2, y: (to.y + other.y) / 2 };
         change((before, ...sizes) => zoomed(before, factor, middle, ...sizes));
       }
-      const share = other ? 0.5 : 1; // each of two fingers moves their middle by half
+      const share = other ? 0.5 : 1; // one of two fingers moves their middle by half of its way
       const by = { x: (to.x - from.x) * share, y: (to.y - from.y) * share };
       change((before, ...sizes) => dragged(before, by, ...sizes));
     },
@@ -204,7 +204,7 @@ function useGestures(frame: { current: HTMLElement | null }, change: Change) {
     onPointerCancel: release,
     onWheel: (event: WheelEvent) => {
       const scrolls = document.documentElement.scrollHeight > innerHeight;
-      if (scrolls && !event.ctrlKey) return; // the page would be stuck; two fingers on a pad send ctrl
+      if (scrolls && !event.ctrlKey) return; // the page has to scroll; a pinch on a touchpad comes with ctrlKey
       event.preventDefault();
       const pixels = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1) * (event.ctrlKey ? 5 : 1);
       const at = placeOf(event);

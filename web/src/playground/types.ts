@@ -1,4 +1,4 @@
-/** Requests and pictures of the playground; what the service answers is typed by its OpenAPI document. */
+/** Requests and pictures of the playground. Types of answers come from the OpenAPI document. */
 
 import type { Answer } from "../shared/service";
 
@@ -40,11 +40,11 @@ export interface Source {
   name: string;
   blob: Blob;
   url?: string;
-  /** Facts of a fetched picture. What is here of it is a copy in another format. */
+  /** Facts of a fetched picture. `blob` is a copy in another format. */
   fetched?: ImageFacts;
 }
 
-/** A picture that the service made, with a form of it that the browser can show. */
+/** A result, and a form of it that the browser can show. */
 export interface Result {
   blob: Blob;
   shown: Blob;

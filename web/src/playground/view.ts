@@ -44,7 +44,7 @@ function along(room: number, length: number, middle: number): number {
   return room / 2 - Math.min(1, Math.max(0, middle)) * length;
 }
 
-/** Returns the view at a scale, with the same point of the picture at a point of the window. */
+/** Returns the view at a scale. The point of the picture under `at` stays where it is. */
 export function scaled(view: View | null, scale: number, at: Point, picture: Size, room: Size): View {
   const before = placed(view, picture, room);
   const bounded = Math.min(LARGEST_SCALE, Math.max(fittedScale(picture, room), scale));
@@ -57,7 +57,7 @@ export function scaled(view: View | null, scale: number, at: Point, picture: Siz
   };
 }
 
-/** Returns the view zoomed by a factor at a point of the window. The fitted picture is the smallest. */
+/** Returns the view zoomed by a factor. It never gets smaller than the fitted picture. */
 export function zoomed(view: View | null, factor: number, at: Point, picture: Size, room: Size): View | null {
   const scale = placed(view, picture, room).scale * factor;
   return scale <= fittedScale(picture, room) ? null : scaled(view, scale, at, picture, room);

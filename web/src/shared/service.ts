@@ -13,10 +13,10 @@ export type Answer<Path extends keyof paths, Method extends keyof paths[Path] = 
 
 const KEY = "imgsvc-key";
 
-/** The status of an error if nothing answered. */
+/** The status of an error if the service did not answer. */
 export const UNREACHABLE = 0;
 
-/** A refusal of the service. */
+/** An error that the service answered, or the reason why it did not answer. */
 export class ServiceError extends Error {
   constructor(
     readonly status: number,
@@ -33,7 +33,7 @@ export const keys = {
   forget: (): void => sessionStorage.removeItem(KEY),
 };
 
-/** Returns the address of a path of the service, which may be mounted below another one. */
+/** Returns the full address of a path. The service may be mounted below another path. */
 export function address(path: string): string {
   return new URL(`../${path}`, document.baseURI).href;
 }
@@ -42,7 +42,7 @@ export async function call(path: string, options: RequestInit = {}): Promise<Res
   const headers = new Headers(options.headers);
   if (keys.get()) headers.set("Authorization", `Bearer ${keys.get()}`);
   try {
-    // Without credentials the browser asks for no password of its own after a 401.
+    // With credentials, the browser would open its own password dialog after a 401.
     return await fetch(address(path), { ...options, headers, credentials: "omit" });
   } catch (error) {
     if (error instanceof DOMException) throw error; // aborted
@@ -79,7 +79,7 @@ async function answered(path: string, options?: RequestInit): Promise<unknown> {
   return response.json();
 }
 
-/** Returns what to tell about a failure. */
+/** Returns the message of an error of any kind. */
 export function told(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }

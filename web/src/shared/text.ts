@@ -1,4 +1,4 @@
-/** How numbers are written. */
+/** Numbers, sizes and times as text. */
 
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
@@ -27,14 +27,14 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60],
 ];
 
-/** Returns how long ago a moment was, such as 5 min. ago. */
+/** Returns how long ago a moment was, such as “5 min. ago”. */
 export function ago(at: string, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(at)) / 1000);
   const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
   return unit === "second" ? "just now" : AGO.format(-Math.floor(seconds / length), unit);
 }
 
-/** Returns a moment as people write it, in the time zone of the browser. */
+/** Formats a moment as date and time, in the time zone of the browser. */
 export function moment(at: string): string {
   return new Date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
 }
