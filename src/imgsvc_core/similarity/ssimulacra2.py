@@ -1,4 +1,4 @@
-"""SSIMULACRA2, version 2.1: how alike two pictures look to people, trained on their judgements.
+"""SSIMULACRA2, version 2.1: how alike two pictures look to people, trained on their judgments.
 
 Cloudinary and Jon Sneyers, https://github.com/cloudinary/ssimulacra2. Both pictures are compared in XYB, the
 color space of JPEG XL, at up to six scales: by structure, by edges that were added, and by edges that were
