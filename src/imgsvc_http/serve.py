@@ -131,16 +131,7 @@ async def serve_process(
             runner,
             settings.base_url,
             tls,
-            partial(
-                Connection,
-                limiter=services.rates.requests,
-                methods_at=partial(methods_at, app),
-                access_log=services.access_log,
-                header_seconds=server.header_seconds,
-                idle_seconds=server.idle_seconds,
-                slow_seconds=server.slow_seconds,
-                slow_rate=server.slow_bytes_per_second,
-            ),
+            _new_connection(app),
             services.in_flight,
             note_closed=channel.note_closed,
             most=process.part_of(server.connections) if server.connections else most_connections(),
@@ -164,6 +155,22 @@ async def serve_process(
     finally:
         await ending.aclose()
         await runner.cleanup()
+
+
+def _new_connection(app: web.Application) -> partial[Connection]:
+    """Return the function that makes the connections of an application."""
+    services = app[SERVICES]
+    server = services.settings.server
+    return partial(
+        Connection,
+        limiter=services.rates.requests,
+        methods_at=partial(methods_at, app),
+        access_log=services.access_log,
+        header_seconds=server.header_seconds,
+        idle_seconds=server.idle_seconds,
+        slow_seconds=server.slow_seconds,
+        slow_rate=server.slow_bytes_per_second,
+    )
 
 
 def _keep_no_large_blocks() -> None:

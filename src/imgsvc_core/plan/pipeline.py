@@ -1,8 +1,8 @@
 """The pipeline: all work on a picture, its order, and the functions that do it.
 
-`PIPELINE` is the order of the contract. Each row names the functions of pixels that may do its work. Steps
-that the compiler joins, reorders and folds have classes in `imgsvc_core.plan.steps`, which tell their text
-and reason. All other work is a `Work`, here and in `WORK_OF_FILTERS`.
+`PIPELINE` is the order of the contract. Each row names the functions of pixels that may do its work, and the
+reason for its place. Steps that the compiler joins, reorders and folds have classes in
+`imgsvc_core.plan.steps`. All other work is a `Work`, here and in `WORK_OF_FILTERS`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Stage(Generic[A]):
 
     Args:
         name: the phase, as in the contract.
-        asked: the part of the request for the phase, which is left out without it; empty for all of it.
+        asked: the name of the part of the request that asks for the phase; empty for the whole request.
         size: works out the steps with all sizes. Without it the compiler does, which knows the format.
         made_by: functions of pixels by classes of steps, and works by classes of what is asked.
         reason: why the phase comes at this place.
