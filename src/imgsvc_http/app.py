@@ -9,18 +9,16 @@ from collections.abc import AsyncIterator, Iterator
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
+from imgsvc_http.answering.bodies import BodiesUnderWay
 from imgsvc_http.answering.headers import HeaderNames
+from imgsvc_http.call import AppState
 from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.endpoints.routes import ROUTES
-from imgsvc_http.middleware import add_headers, answer_all
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.routing import add_routes
 from imgsvc_http.services import SERVICES, open_services, own_state, sweeping
 from imgsvc_http.settings import Settings
 from imgsvc_http.ways import foreign
-from imgsvc_http.ways.prepared import PREPARED, PreparedAnswers
-from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.startup import open_webhooks
 
 _RUNNING = threading.Lock()
@@ -45,15 +43,12 @@ def app_of(settings: Settings, process: NodeProcess) -> web.Application:
         settings: as in `create_app`.
         process: which one of the service. The state of several is owned by their parent.
     """
-    app = web.Application(middlewares=[answer_all], client_max_size=settings.limits.json_bytes)
-    description = openapi.description_of(
-        ROUTES, settings.base_url, HeaderNames(settings.server.header_prefix)
-    )
+    app = web.Application(client_max_size=settings.limits.json_bytes)
+    names = HeaderNames(settings.server.header_prefix)
+    state = AppState(names, BodiesUnderWay(settings.server.response_memory_bytes))
+    description = openapi.description_of(ROUTES, settings.base_url, names)
     page = playground.routes() if settings.playground.enabled else ()
-    add_routes(app, (*ROUTES, description, *page, *foreign.routes(settings.delivery.dialects)))
-    app[PREPARED] = PreparedAnswers()
-    app[BODIES] = BodiesUnderWay(settings.server.response_memory_bytes)
-    app.on_response_prepare.append(add_headers)
+    add_routes(app, state, (*ROUTES, description, *page, *foreign.routes(settings.delivery.dialects)))
 
     async def services(app: web.Application) -> AsyncIterator[None]:
         with _alone_in_process():
@@ -65,7 +60,8 @@ def app_of(settings: Settings, process: NodeProcess) -> web.Application:
                 open_webhooks(opened) as webhooks,
                 sweeping(opened),
             ):
-                app[SERVICES], app[WEBHOOKS] = opened, webhooks
+                app[SERVICES] = state.services = opened
+                state.webhooks = webhooks
                 yield
 
     async def stop(app: web.Application) -> None:

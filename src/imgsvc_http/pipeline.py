@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,15 +13,16 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core import Face, Limits, Spec
+from imgsvc_core import Limits, Spec
 from imgsvc_core.errors import MachineFailed
-from imgsvc_http.answering.answers import Image, Output, PlanStep, Result, Timing
+from imgsvc_http.answering.answers import result_text
 from imgsvc_http.answering.errors import invalid
+from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate.quota import Counter, charged
-from imgsvc_http.monitoring.phases import note_phase, phase
+from imgsvc_http.monitoring.phases import note_phases, phase
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import accounts, keyfiles, watermarks
@@ -51,9 +52,9 @@ class Source:
 
 @attrs.frozen(kw_only=True)
 class Processed:
-    """A finished result and its picture."""
+    """A finished result, as the JSON text of its answer, and its picture."""
 
-    result: Result
+    text: str
     data: bytes = attrs.field(repr=False)
     media_type: str
 
@@ -73,6 +74,7 @@ class Pipeline:
     temporary: TemporaryStorage
     permanent: PermanentStorage | None
     stores: StorePool
+    recent: RecentRequests
     base_url: str
     store_seconds: float
 
@@ -105,10 +107,12 @@ class Pipeline:
         make = partial(self._process, id_, request, counter, accept=accept, background=background)
         if upload is not None:
             return await make(upload)
-        async with contextlib.AsyncExitStack() as stack:
-            with phase("fetch"):
-                source = await stack.enter_async_context(self._fetched(request, counter.account_id))
+        with phase("fetch"):
+            source, release = await self._fetched(request, counter.account_id)
+        try:
             return await make(source)
+        finally:
+            release()
 
     async def _process(
         self,
@@ -136,7 +140,7 @@ class Pipeline:
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
-            _note_phases(facts)
+            note_phases(facts["timing"])
             if target is not None:
                 url, expires_at = self._written(target, facts)
             else:
@@ -144,21 +148,17 @@ class Pipeline:
                 with phase("store"):
                     url, expires_at = await self._store(request.store, credentials, permanent, outcome)
                 facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        faces = facts["output"].get("faces")
-        result = Result(
-            id=id_,
-            input=Image.of(facts["input"]),
-            output=Output.of(
-                facts["output"],
-                url=url,
-                expires_at=expires_at,
-                faces=None if faces is None else tuple(Face(**face) for face in faces),
-            ),
-            timing=Timing(fetch=round(source.fetch_ms, 3), **facts["timing"]),
-            notes=tuple(facts["notes"]),
-            plan=tuple(PlanStep(**line) for line in facts["plan"]) if request.plan else None,
+        timing = {"fetch": round(source.fetch_ms, 3), **facts["timing"]}
+        self.recent.note_result(
+            account_id,
+            id_,
+            facts["brief"],
+            milliseconds=sum(timing.values()),
+            url=url,
+            expires_at=expires_at,
         )
-        return Processed(result=result, data=outcome.data, media_type=facts["media_type"])
+        text = result_text(id_, facts["told"], url, expires_at, timing)
+        return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
 
     async def render(
         self,
@@ -186,7 +186,7 @@ class Pipeline:
         )
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id)
-        _note_phases(outcome.facts)
+        note_phases(outcome.facts["timing"])
         return outcome
 
     async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
@@ -205,9 +205,10 @@ class Pipeline:
         await self._credentials(account_id, request.store)
         await self._watermarks(account_id, request.spec.pictures)
 
-    @contextlib.asynccontextmanager
-    async def _fetched(self, request: ProcessingRequest, account_id: str) -> AsyncIterator[Source]:
-        """Give the source at the URL of a request.
+    async def _fetched(
+        self, request: ProcessingRequest, account_id: str
+    ) -> tuple[Source, Callable[[], None]]:
+        """Return the source at the URL of a request, and what releases its file.
 
         Requests for the same one at the same time share it, and later ones do as long as its headers allow.
         """
@@ -219,8 +220,9 @@ class Pipeline:
             return self.fetcher.fetch(url, headers, allocate, limit, account=account_id)
 
         key = (account_id, url, tuple(headers.items()), limit, object() if is_social(url) else None)
-        async with self.sources.get(key, account_id, fetch, _kept_seconds) as shared:
-            yield Source(shared.result.path, shared.result.name, 1000 * (time.perf_counter() - started))
+        shared = await self.sources.take(key, account_id, fetch, _kept_seconds)
+        milliseconds = 1000 * (time.perf_counter() - started)
+        return Source(shared.result.path, shared.result.name, milliseconds), shared.release
 
     def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
         """Return the URL of a picture that the worker has written, and when it expires."""
@@ -258,7 +260,7 @@ class Pipeline:
             pool=self.stores,
             seconds=self.store_seconds,
         )
-        name = outcome.facts["output"]["name"]
+        name = outcome.facts["name"]
         return await store.put(StoredObject(outcome.data, name, media_type)), None
 
     async def _credentials(self, account_id: str, spec: StoreSpec | None) -> Credentials | None:
@@ -297,8 +299,3 @@ def _own_storage() -> Iterator[None]:
         if is_disk_full(error):
             raise
         raise MachineFailed(f"Results cannot be stored: {error}") from error
-
-
-def _note_phases(facts: Mapping[str, Any]) -> None:
-    for name, taken in facts["timing"].items():
-        note_phase(name, taken / 1000)

@@ -1,47 +1,43 @@
-"""Declarations of endpoints: what routing, access control and OpenAPI need to know of them."""
+"""Declarations of endpoints, and how a request for one is handled."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import logging
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import attrs
 from aiohttp import web
 
 from imgsvc_http.answering import responses
-from imgsvc_http.answering.bodies import BODIES
-from imgsvc_http.answering.errors import Refusal
-from imgsvc_http.gate.authentication import Principal
-from imgsvc_http.gate.rate_limit import RateKind
+from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
+from imgsvc_http.answering.json_schema import Parameter
+from imgsvc_http.answering.responses import Response
+from imgsvc_http.call import AppState, Call
+from imgsvc_http.gate.admission import Access, admit
+from imgsvc_http.gate.drain import shutting_down
+from imgsvc_http.gate.proxies import client_of
+from imgsvc_http.monitoring.access_log import LOGGED
+from imgsvc_http.monitoring.phases import begin_phases
 
-Handler = Callable[[web.Request], Awaitable[attrs.AttrsInstance | responses.Response | web.StreamResponse]]
+_log = logging.getLogger(__name__)
+_VERSION_4 = 4 << 76 | 2 << 62  # the bits that tell version and variant of a UUID
+_RANDOM_BITS = (1 << 128) - 1 ^ (15 << 76 | 3 << 62)
+
+Handler = Callable[[Call], Awaitable[attrs.AttrsInstance | Response | web.StreamResponse]]
 """Returns an answer, which is sent as JSON, or a response."""
 
 Schema = Mapping[str, Any]
 
 
-@attrs.frozen(kw_only=True)
-class Parameter:
-    """A parameter in the path, the query or a header."""
-
-    name: str
-    where: str
-    schema: Schema
-    doc: str
-    required: bool = False
-
-
-def path_parameter(name: str, doc: str) -> Parameter:
-    """Return a parameter in the path."""
-    return Parameter(name=name, where="path", schema={"type": "string"}, doc=doc, required=True)
-
-
 @attrs.frozen
-class Route:
-    """An endpoint. Its handler's docstring is its description.
+class Route(Access):
+    """An endpoint. Its handler's docstring is its description. `Access` tells who may call it.
 
     Args:
         answer: the class of the JSON body of success.
@@ -49,14 +45,7 @@ class Route:
         bodies: the JSON Schemas of the request body by content type.
         replies: what else is answered, by status: its meaning, and its schemas by content type.
         failures: statuses of errors beyond those of every endpoint, and of every one with a body.
-        public: whether it needs no key.
-        from_memory: returns an answer that needs nothing but memory, or None. It authenticates and counts the
-            request itself, as nothing else is done for it.
-        authenticate: returns who calls, instead of an API key; it raises an error for a stranger.
         failure: returns an error in a form of the endpoint's own.
-        rate: how its requests count. ``pictures`` is for whoever has a URL: they share the event loop and the
-            connections by address, too, and not with the account that pays.
-        scope: the scope that the key needs; any key will do without one.
         binary: whether it may answer with a picture.
         with_slashes: whether the last parameter of the path may have slashes.
         idempotent: whether it heeds the header ``Idempotency-Key``.
@@ -73,20 +62,10 @@ class Route:
     bodies: Mapping[str, Schema] = attrs.field(factory=dict)
     replies: Mapping[int, tuple[str, Mapping[str, Schema]]] = attrs.field(factory=dict)
     failures: Sequence[int] = ()
-    public: bool = False
-    from_memory: Callable[[web.Request], Awaitable[responses.Response | None]] | None = None
-    authenticate: Callable[[web.Request], Awaitable[Principal]] | None = None
-    failure: Callable[[web.Request, Refusal], responses.Response] | None = None
-    rate: RateKind = "requests"
-    scope: str | None = None
+    failure: Callable[[Call, Refusal], Response] | None = None
     binary: bool = False
     with_slashes: bool = False
     idempotent: bool = False
-
-    @property
-    def needs_key(self) -> bool:
-        """True if a call needs an API key."""
-        return not self.public and self.authenticate is None
 
     @property
     def pattern(self) -> str:
@@ -96,31 +75,19 @@ class Route:
 
 
 _ROUTES = web.AppKey("routes", tuple[Route, ...])
-_ROUTE: web.RequestKey[Route | None] = web.RequestKey("route")
-_ROUTE_OF: WeakKeyDictionary[Any, Route] = WeakKeyDictionary()
-"""The routes of the handlers of all applications."""
 
 
-def add_routes(app: web.Application, routes: Sequence[Route]) -> None:
+def add_routes(app: web.Application, state: AppState, routes: Sequence[Route]) -> None:
     """Let an application answer at the routes, and answer 404 or 405 everywhere else."""
     app[_ROUTES] = tuple(routes)
     for route in routes:
-        handle = _handler(route)
-        _ROUTE_OF[handle] = route
+        handle = _handled(state, route)
         if route.method == "GET":
             app.router.add_get(route.pattern, handle, allow_head=True, expect_handler=_send_no_continue)
         else:
             app.router.add_route(route.method, route.pattern, handle, expect_handler=_send_no_continue)
-    app.router.add_route("*", "/{path:.*}", _not_found, expect_handler=_send_no_continue)
-
-
-def route_of(request: web.Request) -> Route | None:
-    """Return the route of a request, or None for an unknown path or method."""
-    try:
-        return request[_ROUTE]
-    except KeyError:
-        route = request[_ROUTE] = _ROUTE_OF.get(request.match_info.handler)
-        return route
+    unknown = Route("*", "", partial(_refuse_unknown, app), "", "")
+    app.router.add_route("*", "/{path:.*}", _handled(state, unknown), expect_handler=_send_no_continue)
 
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:
@@ -137,25 +104,90 @@ def _matching(path: str, with_slashes: bool) -> re.Pattern[str]:
     return re.compile(f"{matching.removesuffix('[^/]+')}.*" if with_slashes else matching)
 
 
-def _handler(route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _handled(state: AppState, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """Return what handles a request for an endpoint: admit it, let it be answered, and answer any error.
+
+    It is no middleware of aiohttp, as each one adds to every step of every request.
+    """
+
     async def handle(request: web.Request) -> web.StreamResponse:
-        answer = await route.handler(request)
-        if isinstance(answer, web.StreamResponse):
-            return answer
-        if not isinstance(answer, responses.Response):
-            answer = responses.success(answer, route.status)
-        return answer.to_aiohttp(request.app[BODIES])
+        services, started = state.services, asyncio.get_running_loop().time()
+        client, secure = client_of(request, services.settings.server.trusted_proxies)
+        request[LOGGED] = call = Call(
+            id=_new_id(),
+            endpoint=route.path,
+            client=client,
+            phases=begin_phases(),
+            request=request,
+            app=state,
+            services=services,
+            secure=secure,
+            binary_header=_binary_header(state, request) if route.binary else "",
+            may_be_picture=route.binary,
+        )
+        task = services.in_flight.begin(request)
+        try:
+            try:
+                return await _answered(call, route)
+            except Exception as error:  # every error is answered
+                return _failed(call, route, error)
+            except asyncio.CancelledError:
+                if not services.in_flight.goes_on(task):
+                    raise
+                return _failed(call, route, shutting_down())
+        except (asyncio.CancelledError, ConnectionError):
+            services.access_log.client_left(request, started)
+            raise
+        finally:
+            services.in_flight.end(task)
 
     return handle
+
+
+def _new_id() -> str:
+    """Return a random UUID (version 4), as `uuid4` does with more calls."""
+    digits = f"{int.from_bytes(os.urandom(16)) & _RANDOM_BITS | _VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+async def _answered(call: Call, route: Route) -> web.StreamResponse:
+    call.ticket = await admit(call, route)
+    try:
+        answer = await route.handler(call)
+        if isinstance(answer, web.StreamResponse):
+            if not answer.prepared:
+                call.complete(answer)
+            return answer
+        return call.sent(answer if isinstance(answer, Response) else responses.success(answer, route.status))
+    finally:
+        call.ticket.close()
+
+
+def _failed(call: Call, route: Route, error: Exception) -> web.StreamResponse:
+    if call.request.writer.output_size > 0:  # only the end of the connection can tell that now
+        if not isinstance(error, ConnectionError):
+            _log.error("%s failed while it was answered.", call.id, exc_info=error)
+        raise ConnectionResetError("The answer cannot be finished.") from error
+    refused = as_refusal(error, call.id)
+    call.error = refused.slug
+    return call.sent(call.failure(refused) if route.failure is None else route.failure(call, refused))
+
+
+def _binary_header(state: AppState, request: web.Request) -> str:
+    """Return the name of the header that asks for a picture, if it does."""
+    name = state.names.binary
+    return name if request.headers.get(name, "").strip().lower() in ("1", "true") else ""
 
 
 async def _send_no_continue(request: web.Request) -> None:
     """Leave ``100 Continue`` to whatever reads the body, as the request may be refused before."""
 
 
-async def _not_found(request: web.Request) -> web.StreamResponse:
-    """Raise what aiohttp's own router would raise, within the middlewares that answer it."""
+async def _refuse_unknown(app: web.Application, call: Call) -> Response:
+    """Raise the error of an unknown path, or of a method that the path does not have."""
     allowed: set[str] = set()
-    for resource in request.app.router.resources():
-        allowed |= (await resource.resolve(request))[1] - {"*"}
-    raise web.HTTPMethodNotAllowed(request.method, allowed) if allowed else web.HTTPNotFound()
+    for resource in app.router.resources():
+        allowed |= (await resource.resolve(call.request))[1] - {"*"}
+    if allowed:
+        raise method_not_allowed(call.request.method, allowed)
+    raise refusal("not_found", what="endpoint")

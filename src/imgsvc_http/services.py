@@ -13,19 +13,18 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
-from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
+from imgsvc_http.answering.errors import Refusal, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.cache import Cache, open_cache
-from imgsvc_http.call import RATE
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
-from imgsvc_http.gate.authentication import Authenticator, Principal
+from imgsvc_http.gate.authentication import Authenticator
 from imgsvc_http.gate.drain import InFlight
 from imgsvc_http.gate.pacing import RequestPacing
 from imgsvc_http.gate.quota import QuotaCounts
-from imgsvc_http.gate.rate_limit import RateKind, RateLimiter, Rates, RateState
+from imgsvc_http.gate.rate_limit import RateLimiter, Rates
 from imgsvc_http.gate.signing_keys import SigningKeys
 from imgsvc_http.monitoring.access_log import AccessLog
 from imgsvc_http.monitoring.metrics import Metrics
@@ -92,44 +91,6 @@ class Services:
 
 
 SERVICES = web.AppKey("services", Services)
-_SERVICES = web.RequestKey("services", Services)
-
-
-def services_of(request: web.Request) -> Services:
-    """Return the services of the application that a request came to."""
-    try:
-        return request[_SERVICES]
-    except KeyError:
-        services = request[_SERVICES] = request.app[SERVICES]
-        return services
-
-
-async def limit_rate(request: web.Request, kind: RateKind, principal: Principal | None, address: str) -> None:
-    """Count a request of a client with an address, and with a key if it has one that works.
-
-    Raises:
-        Refusal: the client has sent too many requests.
-    """
-    key_id = principal.key_id if principal is not None else None
-    rate = request[RATE] = await services_of(request).rates.count(kind, key_id, address)
-    if not rate.allowed:
-        raise _too_many(rate)
-
-
-async def limit_misses(services: Services, account_id: str) -> None:
-    """Count a picture by URL that is made for an account.
-
-    Raises:
-        Refusal: too many were made for the account.
-    """
-    rate = await services.rates.count_miss(account_id)
-    if not rate.allowed:
-        raise _too_many(rate)
-
-
-def _too_many(rate: RateState) -> Refusal:
-    refused = refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
-    return attrs.evolve(refused, headers={**refused.headers, **rate.headers})
 
 
 @contextlib.asynccontextmanager
@@ -185,6 +146,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         )
         await stack.enter_async_context(stores)
         vault = open_vault(settings)
+        requests = await stack.enter_async_context(RecentRequests.open(db))
         pipeline = Pipeline(
             db=db,
             vault=vault,
@@ -194,6 +156,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             temporary=temporary,
             permanent=permanent or None,
             stores=stores,
+            recent=requests,
             base_url=settings.base_url,
             store_seconds=settings.limits.store_seconds,
         )
@@ -225,8 +188,8 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             origins=origins,
             fallback=fallback,
             metrics=metrics,
-            requests=await stack.enter_async_context(RecentRequests.open(db)),
-            access_log=AccessLog(settings.monitoring.access_log, server.trusted_proxies, metrics),
+            requests=requests,
+            access_log=AccessLog(settings.monitoring.access_log, metrics),
             connections=Shares(
                 process.part_of(server.connections) if server.connections else most_connections()
             ),

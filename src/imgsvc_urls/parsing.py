@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -66,27 +66,29 @@ class PictureUrl:
         Raises:
             SpecError: with all problems found.
         """
-        if not self.presets and dpr is None:
-            return self._own_spec
-        return self._spec_at(dpr or self.delivery.dpr or 1, presets)
-
-    @cached_property
-    def _own_spec(self) -> Spec:
-        """The request of a URL without presets, which a server reads once for many answers."""
-        return self._spec_at(self.delivery.dpr or 1, None)
-
-    def _spec_at(self, density: float, presets: Mapping[str, Mapping[str, Any]] | None) -> Spec:
-        spec = parse_merged(self.request(presets), self.presets)
-        try:
-            return at_density(spec, density)
-        except SpecError as error:
-            after = f"after multiplication by dpr {density:g}"
-            raise SpecError(problem.and_then(after) for problem in error.problems) from None
+        density = dpr or self.delivery.dpr or 1
+        if not self.presets:
+            return _spec_of(tuple(self.options.items()), density)
+        return _at_density(parse_merged(self.request(presets), self.presets), density)
 
     def check_expiry(self, now: float) -> None:
         """Raise `UrlExpired` if the URL is not valid at a Unix time."""
         if self.delivery.expires is not None and now >= self.delivery.expires:
             raise UrlExpired("The URL has expired: ask for a new one.")
+
+
+@lru_cache(512)  # the pictures of a site have the same options
+def _spec_of(options: tuple[tuple[str, str], ...], density: float) -> Spec:
+    """Return the request of options without presets."""
+    return _at_density(parse_merged(request_of(dict(options), {}), ()), density)
+
+
+def _at_density(spec: Spec, density: float) -> Spec:
+    try:
+        return at_density(spec, density)
+    except SpecError as error:
+        after = f"after multiplication by dpr {density:g}"
+        raise SpecError(problem.and_then(after) for problem in error.problems) from None
 
 
 def parse(text: str) -> PictureUrl:
@@ -149,11 +151,14 @@ def read_options(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], tupl
     return {name: value for name, value in given if name in OPTIONS}, presets, delivery
 
 
+_known_options = lru_cache(512)(read_options)
+
+
 def _collected(given: list[tuple[str, str]], segments: list[str]) -> PictureUrl:
     """Return the URL of some options and the segments of a source, with the problems of both."""
     problems: list[Problem] = []
     try:
-        options, presets, delivery = read_options(given)
+        options, presets, delivery = _known_options(tuple(given))
     except SpecError as error:
         problems += error.problems
     try:

@@ -154,9 +154,12 @@ def _in_origin(origin: str, path: str) -> OriginSource:
 
 def _leaves_its_folder(path: str) -> bool:
     """Return True if a path may name something outside its folder, also for servers that decode it again."""
-    return any(
-        "\\" in form or any(part in (".", "..") for part in form.split("/")) for form in (path, unquote(path))
-    )
+    return _has_dots(path) or ("%" in path and _has_dots(unquote(path)))
+
+
+def _has_dots(path: str) -> bool:
+    parts = path.split("/")
+    return "\\" in path or "." in parts or ".." in parts
 
 
 def _problem(expected: str, got: str) -> SpecError:

@@ -5,14 +5,16 @@ A field with a default is left out while it has that default. Every body also ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import cattrs
 from cattrs.gen import make_dict_unstructure_fn
 
+import imgsvc_core
 from imgsvc_core import FORMATS, Face, ImageInfo
 
 
@@ -60,12 +62,6 @@ class Image:
     orientation: int = _fact("orientation")
     sha256: str = _fact("sha256")
 
-    @classmethod
-    def of(cls, facts: Mapping[str, Any], **more: Any) -> Self:
-        """Return what answers tell of a picture, from all its facts and what else is known."""
-        names = attrs.fields_dict(cls)
-        return cls(**{name: value for name, value in {**facts, **more}.items() if name in names})
-
 
 @attrs.frozen(kw_only=True)
 class Output(Image):
@@ -85,11 +81,6 @@ class Timing:
     process: float = documented("Applying the operations.", schema=_AT_LEAST_0)
     encode: float = documented("Encoding the result, and what runs at the same time.", schema=_AT_LEAST_0)
     store: float = documented("Storing the result.", schema=_AT_LEAST_0)
-
-    @property
-    def total(self) -> float:
-        """The sum of all parts."""
-        return self.fetch + self.decode + self.process + self.encode + self.store
 
 
 @attrs.frozen(kw_only=True)
@@ -117,6 +108,53 @@ class Result:
     plan: tuple[PlanStep, ...] | None = documented(
         "How the request was carried out, if it asked for that.", default=None
     )
+
+
+_OF_IMAGES = tuple(attrs.fields_dict(Image))
+BRIEF = ("format", "width", "height", "bytes")
+"""Facts of a result that the list of recent requests tells."""
+
+
+def told(
+    result: imgsvc_core.Result, output: Mapping[str, Any], plan: Sequence[Mapping[str, Any]] | None
+) -> tuple[str, str]:
+    """Return what a worker knows of the JSON of a `Result`: up to the URL, and after the timing."""
+    images = [
+        {name: facts[name] for name in _OF_IMAGES if facts[name] is not None}
+        for facts in (result.input.to_dict(), output)
+    ]
+    if result.faces is not None:
+        images[1]["faces"] = [attrs.asdict(face) for face in result.faces]
+    source, made = map(_json, images)
+    notes = f',"notes":{_json(result.notes)}' if result.notes else ""
+    steps = f',"plan":{_json(plan)}' if plan is not None else ""
+    return f'"input":{source},"output":{made[:-1]}', f"{notes}{steps}"
+
+
+def result_text(
+    id_: str,
+    told: tuple[str, str],
+    url: str,
+    expires_at: datetime | None,
+    timing: Mapping[str, float],
+) -> str:
+    """Return the JSON of a `Result` with ``success`` and ``code``. What the worker has told stays as it is.
+
+    Args:
+        id_: the id of the request.
+        told: as `told` gives it.
+        url: where the result is.
+        expires_at: when it expires.
+        timing: the milliseconds of each part.
+    """
+    before, after = told
+    until = "" if expires_at is None else f',"expires_at":"{timestamp(expires_at)}"'
+    place = f'"url":{_json(url)}{until}'
+    head = f'{{"success":true,"code":200,"id":"{id_}"'
+    return f'{head},{before},{place}}},"timing":{_json(timing)}{after}}}'
+
+
+_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @attrs.frozen(kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import attrs
-from aiohttp import Payload, web
+from aiohttp import Payload
 from aiohttp.abc import AbstractStreamWriter
 from typing_extensions import Buffer
 
@@ -118,9 +118,6 @@ class BodiesUnderWay:
         if not self._copies[name]:
             del self._copies[name]
             self.bytes -= sending.size
-
-
-BODIES = web.AppKey("bodies", BodiesUnderWay)
 
 
 class SentBody(Payload):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.header_fields import combined, http_time
@@ -13,6 +14,16 @@ CONDITIONS = ("If-Match", "If-Unmodified-Since", "If-None-Match", "If-Modified-S
 """The headers of conditions, in the order in which they count."""
 
 _RANGE = re.compile(r"(?i:bytes)=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))")
+
+
+def has_condition(headers: MultiMapping[str]) -> bool:
+    """Return True if a request has a condition."""
+    return (
+        "If-None-Match" in headers
+        or "If-Modified-Since" in headers
+        or "If-Match" in headers
+        or "If-Unmodified-Since" in headers
+    )
 
 
 def is_known(request: web.Request, etag: str, modified: float | None = None) -> bool:

@@ -25,6 +25,22 @@ _TYPES: Mapping[Any, Schema] = {
 }
 
 
+@attrs.frozen(kw_only=True)
+class Parameter:
+    """A parameter in the path, the query or a header."""
+
+    name: str
+    where: str
+    schema: Mapping[str, Any]
+    doc: str
+    required: bool = False
+
+
+def path_parameter(name: str, doc: str) -> Parameter:
+    """Return a parameter in the path."""
+    return Parameter(name=name, where="path", schema={"type": "string"}, doc=doc, required=True)
+
+
 def body_schema(answer: type[attrs.AttrsInstance] | None) -> Schema:
     """Return the schema of a successful body: ``success``, ``code`` and the fields of an answer."""
     return _enveloped({"const": True}, {"type": "integer"}, {} if answer is None else schema_of(answer))

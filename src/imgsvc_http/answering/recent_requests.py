@@ -11,12 +11,13 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import attrs
 from sqlalchemy import Connection, delete, select
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.answering.answers import Result, documented
+from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database, counting, insert, reading
@@ -78,21 +79,25 @@ class RecentRequests:
         await self.write()
         return await list_all(self._db, account_id)
 
-    def note_result(self, account_id: str, result: Result) -> None:
-        """Note a request that was processed."""
-        output = result.output
+    def note_result(
+        self,
+        account_id: str,
+        id_: str,
+        brief: Mapping[str, Any],
+        *,
+        milliseconds: float,
+        url: str,
+        expires_at: datetime | None,
+    ) -> None:
+        """Note a request that was processed, with its source and the facts in `BRIEF`."""
         request = RecentRequest(
-            id=result.id,
+            id=id_,
             finished_at=now(),
             code=200,
-            source=result.input.name,
-            format=output.format,
-            width=output.width,
-            height=output.height,
-            bytes=output.bytes,
-            milliseconds=round(result.timing.total),
-            url=output.url,
-            expires_at=output.expires_at,
+            milliseconds=round(milliseconds),
+            url=url,
+            expires_at=expires_at,
+            **brief,
         )
         self._note(account_id, request)
 

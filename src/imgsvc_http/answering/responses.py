@@ -9,15 +9,15 @@ from http import HTTPStatus
 from typing import Any
 
 import attrs
-from aiohttp import web
 
-from imgsvc_http.answering.answers import Failure, Result, WrongParameter, unstructured
+from imgsvc_http.answering.answers import Failure, WrongParameter, unstructured
 from imgsvc_http.answering.bodies import WHOLE_BYTES, BodiesUnderWay, Body, SentBody
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.headers import HeaderNames
 
 _MOST_HEADER_BYTES = 7_000  # servers and clients often have a limit of 8 kB for all headers
 _MOST_LETTERS = 500
+_JSON = {"Content-Type": "application/json; charset=utf-8"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,17 +29,17 @@ class Response:
     headers: Mapping[str, str]
     body: Body = attrs.field(repr=False)
 
-    def to_aiohttp(self, bodies: BodiesUnderWay) -> web.Response:
-        """Return what aiohttp sends.
+    def payload(self, bodies: BodiesUnderWay) -> bytes | SentBody:
+        """Return the body as aiohttp takes it.
 
         Raises:
             Refusal: there is no memory for the body, unless it is that of an error.
         """
         if len(self.body) <= WHOLE_BYTES:
-            return web.Response(status=self.status, headers=self.headers, body=bytes(self.body))
+            return bytes(self.body)
         if self.status < HTTPStatus.BAD_REQUEST:
             bodies.check_room(self.body)
-        return web.Response(status=self.status, headers=self.headers, body=SentBody(self.body, bodies))
+        return SentBody(self.body, bodies)
 
 
 def success(answer: attrs.AttrsInstance | None = None, status: int = HTTPStatus.OK) -> Response:
@@ -52,12 +52,17 @@ def success_body(answer: attrs.AttrsInstance | None, status: int = HTTPStatus.OK
     return {"success": True, "code": int(status), **(unstructured(answer) if answer else {})}
 
 
-def picture(result: Result, data: bytes, media_type: str, names: HeaderNames) -> Response:
+def finished(text: str) -> Response:
+    """Return the JSON of a result."""
+    return Response(HTTPStatus.OK, _JSON, text.encode("ascii"))
+
+
+def picture(text: str, data: bytes, media_type: str, names: HeaderNames) -> Response:
     """Return a picture, with the JSON of its result in a header."""
     headers = {
         "Content-Type": media_type,
         "X-Content-Type-Options": "nosniff",
-        **_metadata(success_body(result), names),
+        **_metadata(text, names),
     }
     return Response(HTTPStatus.OK, headers, data)
 
@@ -67,7 +72,7 @@ def failure(refusal: Refusal, request_id: str, binary: HeaderNames | None = None
     document = failure_body(refusal, request_id)
     if binary is None:
         return _json(refusal.status, document, refusal.headers)
-    return Response(refusal.status, {**refusal.headers, **_metadata(document, binary)}, b"")
+    return Response(refusal.status, {**refusal.headers, **_metadata(_ascii(document), binary)}, b"")
 
 
 def failure_body(refusal: Refusal, request_id: str) -> dict[str, Any]:
@@ -91,14 +96,13 @@ def _readable(text: str) -> str:
 
 def _json(status: int, document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     body = _ascii(document).encode("ascii")
-    return Response(status, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, body)
+    return Response(status, {**_JSON, **(headers or {})}, body)
 
 
-def _metadata(document: Mapping[str, Any], names: HeaderNames) -> dict[str, str]:
+def _metadata(text: str, names: HeaderNames) -> dict[str, str]:
     """Return the header of the metadata under both of its names, short enough for proxies."""
-    text = _ascii(document)
     if len(text) > _MOST_HEADER_BYTES:
-        text = _ascii(_shortened(document))
+        text = _ascii(_shortened(json.loads(text)))
     return {names.metadata: text, names.meta: text}
 
 

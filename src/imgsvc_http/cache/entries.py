@@ -19,7 +19,8 @@ class Picture:
         body: the encoded picture.
         content_type: its media type.
         etag: its entity tag, with quotes.
-        identity: the validators of its source, in any form: the next conditional request needs them.
+        identity: what changes whenever its source does.
+        conditions: the headers with which the server of its source tells if that is still the same.
         last_modified: the Unix time of the source's last change, if that is known.
         facts: anything else about it that fits into JSON.
     """
@@ -28,6 +29,7 @@ class Picture:
     content_type: str
     etag: str
     identity: str
+    conditions: Mapping[str, str] = attrs.field(factory=dict)
     last_modified: float | None = None
     facts: Mapping[str, Any] = attrs.field(factory=dict)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.state import accounts
 
 _COUNT = {"minimum": 0}
@@ -42,9 +40,9 @@ class AccountAnswer:
     quota: Quota
 
 
-async def account(request: web.Request) -> AccountAnswer:
+async def account(call: Call) -> AccountAnswer:
     """Return the subscription of the account, and what is left of its quota."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
+    services, account_id = call.services, call.account
     found, usage = await accounts.get(services.db, account_id), await services.quota.usage(account_id, now())
     if found is None or usage is None:
         raise refusal("unauthorized")

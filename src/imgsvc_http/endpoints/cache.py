@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.errors import invalid
+from imgsvc_http.answering.json_schema import Parameter
 from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.purging import purge
-from imgsvc_http.call import PRINCIPAL
-from imgsvc_http.routing import Parameter, Route
-from imgsvc_http.services import services_of
+from imgsvc_http.call import Call
+from imgsvc_http.routing import Route
 
 _URL = "url"
 
@@ -22,16 +21,16 @@ class PurgeAnswer:
     purged: int
 
 
-async def delete(request: web.Request) -> PurgeAnswer:
+async def delete(call: Call) -> PurgeAnswer:
     """Purge all pictures of a source of the account from the cache.
 
     They are not answered any more by this node, and by other nodes after a second at most.
     """
-    source = request.query.get(_URL)
+    source = call.request.query.get(_URL)
     if not source:
         raise invalid(_URL, "Query 'url' parameter must be the source of the pictures to purge")
-    services = services_of(request)
-    digest = source_digest(request[PRINCIPAL].account_id, source)
+    services = call.services
+    digest = source_digest(call.account, source)
     return PurgeAnswer(purged=await purge(services.cache, services.db, digest))
 
 

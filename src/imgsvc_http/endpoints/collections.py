@@ -7,13 +7,12 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.answers import Deleted
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.call import PRINCIPAL
-from imgsvc_http.routing import Handler, Route, Schema, path_parameter
-from imgsvc_http.services import services_of
+from imgsvc_http.answering.json_schema import path_parameter
+from imgsvc_http.call import Call
+from imgsvc_http.routing import Handler, Route, Schema
 from imgsvc_http.state.owned import Owned
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
@@ -41,25 +40,25 @@ def collection_routes(
         bodies: the schemas of an upload by content type.
     """
 
-    async def list_all(request: web.Request) -> attrs.AttrsInstance:
+    async def list_all(call: Call) -> attrs.AttrsInstance:
         """Return all of the account, oldest first."""
-        found = await owned.list_all(services_of(request).db, request[PRINCIPAL].account_id)
+        found = await owned.list_all(call.services.db, call.account)
         answer: attrs.AttrsInstance = many(**{f"{name}s": tuple(map(shown, found))})
         return answer
 
-    async def get(request: web.Request) -> attrs.AttrsInstance:
+    async def get(call: Call) -> attrs.AttrsInstance:
         """Return one of the account."""
-        id_ = request.match_info["id"]
-        found = await owned.get(services_of(request).db, request[PRINCIPAL].account_id, id_)
+        id_ = call.request.match_info["id"]
+        found = await owned.get(call.services.db, call.account, id_)
         if found is None:
             raise refusal("not_found", what=name)
         answer: attrs.AttrsInstance = one(**{name: shown(found)})
         return answer
 
-    async def delete(request: web.Request) -> attrs.AttrsInstance:
+    async def delete(call: Call) -> attrs.AttrsInstance:
         """Delete one of the account."""
-        id_ = request.match_info["id"]
-        if not await owned.delete(services_of(request).db, request[PRINCIPAL].account_id, id_):
+        id_ = call.request.match_info["id"]
+        if not await owned.delete(call.services.db, call.account, id_):
             raise refusal("not_found", what=name)
         return Deleted(id=id_)
 

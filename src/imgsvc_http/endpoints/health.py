@@ -7,29 +7,29 @@ import os
 import shutil
 from pathlib import Path
 
-from aiohttp import web
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.responses import Response, success
+from imgsvc_http.call import Call
 from imgsvc_http.monitoring.readiness import Obstacle
 from imgsvc_http.routing import Route
-from imgsvc_http.services import Services, services_of
+from imgsvc_http.services import Services
 from imgsvc_http.state.database import Database, reading
 
 _DATABASE_SECONDS = 2.0
 _LEAST_FREE_BYTES = 1 << 24  # the database needs some to delete what has expired
 
 
-async def alive(request: web.Request) -> Response:
+async def alive(call: Call) -> Response:
     """Answer, which shows that the process does."""
     return success()
 
 
-async def ready(request: web.Request) -> Response:
+async def ready(call: Call) -> Response:
     """Answer if requests are accepted: the database answers, workers are free, and the disk has room."""
-    services = services_of(request)
+    services = call.services
     obstacle = await _obstacle(services)
     services.readiness.note(obstacle)
     if obstacle is not None:

@@ -7,17 +7,14 @@ from http import HTTPStatus
 from typing import Any
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.json_schema import form_schema
 from imgsvc_http.answering.responses import Response, success
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.endpoints.collections import collection_routes
-from imgsvc_http.receiving.body import parse_json, read_json, unsupported_media_type
-from imgsvc_http.receiving.form import read_form
-from imgsvc_http.receiving.idempotency import Keep, once
+from imgsvc_http.receiving.body import parse_json, unsupported_media_type
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.state import keyfiles
 from imgsvc_http.state.keyfiles import Keyfile
 
@@ -38,10 +35,10 @@ class KeyfilesAnswer:
     keyfiles: tuple[Keyfile, ...]
 
 
-async def create(request: web.Request) -> Response:
+async def create(call: Call) -> Response:
     """Keep a keyfile, sent as a JSON body or as a form."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
-    document = await _document(request)
+    services, account_id = call.services, call.account
+    document = await _document(call)
 
     async def parts() -> tuple[bytes, ...]:
         return (json.dumps(document, sort_keys=True).encode(),)
@@ -57,22 +54,20 @@ async def create(request: web.Request) -> Response:
         )
         return _created(made)
 
-    return await once(services.answers, request, parts, work)
+    return await call.once(parts, work)
 
 
 def _created(keyfile: Keyfile) -> Response:
     return success(KeyfileAnswer(keyfile=keyfile), HTTPStatus.CREATED)
 
 
-async def _document(request: web.Request) -> Any:
-    services = services_of(request)
-    seconds = services.settings.server.body_seconds
-    if request.content_type == "application/json":
-        return await read_json(request, limit=_MOST_BYTES, seconds=seconds)
-    if not request.content_type.startswith("multipart/"):
-        raise unsupported_media_type("application/json or multipart/form-data", request)
-    with services.source_files.file_in_folder(request[PRINCIPAL].account_id) as file:
-        await read_form(request, file, limit=_MOST_BYTES, seconds=seconds)
+async def _document(call: Call) -> Any:
+    if call.request.content_type == "application/json":
+        return await call.json(_MOST_BYTES)
+    if not call.request.content_type.startswith("multipart/"):
+        raise unsupported_media_type("application/json or multipart/form-data", call.request)
+    with call.services.source_files.file_in_folder(call.account) as file:
+        await call.form(file, _MOST_BYTES)
         return await parse_json(file.path.read_bytes())
 
 

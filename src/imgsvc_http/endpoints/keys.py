@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.answers import documented
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
-from imgsvc_http.services import services_of
 from imgsvc_http.state import keys
 from imgsvc_http.state.keys import ApiKey
 from imgsvc_http.state.scopes import SCOPES
@@ -45,10 +43,10 @@ class KeysAnswer:
     keys: tuple[Key, ...]
 
 
-async def api_keys(request: web.Request) -> KeysAnswer:
+async def api_keys(call: Call) -> KeysAnswer:
     """Return the keys of the account, with those that are revoked. A secret is shown only when it is made."""
-    principal = request[PRINCIPAL]
-    found = await keys.list_all(services_of(request).db, principal.account_id)
+    principal = call.principal
+    found = await keys.list_all(call.services.db, principal.account_id)
     return KeysAnswer(keys=tuple(Key.of(key, principal.key_id) for key in found))
 
 

@@ -12,9 +12,10 @@ from aiohttp import web
 
 import imgsvc_core
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.answering.json_schema import FILE, body_schema, failure_schema
+from imgsvc_http.answering.json_schema import FILE, Parameter, body_schema, failure_schema
+from imgsvc_http.call import Call
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.routing import Parameter, Route
+from imgsvc_http.routing import Route
 
 _OF_ALL = (400, 403, 429, 500, 503)
 _OF_KEYS = (401,)
@@ -37,7 +38,7 @@ def description_of(routes: Sequence[Route], base_url: str, names: HeaderNames) -
     def body() -> bytes:
         return json.dumps(document(routes, base_url, names)).encode()
 
-    async def openapi(request: web.Request) -> web.StreamResponse:
+    async def openapi(call: Call) -> web.StreamResponse:
         """Describe the service for programs."""
         return web.Response(body=body(), content_type="application/json")
 

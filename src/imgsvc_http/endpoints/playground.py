@@ -24,10 +24,8 @@ from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
-from imgsvc_http.call import HEADER_NAMES, PRINCIPAL
-from imgsvc_http.receiving.body import read_json
+from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
-from imgsvc_http.services import services_of
 from imgsvc_http.state import signing_keys
 from imgsvc_http.state.scopes import ADMIN
 from imgsvc_urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
@@ -53,45 +51,44 @@ _SECURITY = {
 }
 
 
-async def page(request: web.Request) -> web.StreamResponse:
+async def page(call: Call) -> web.StreamResponse:
     """Return the playground, which shows what requests do to a picture."""
-    return _file(request, _PAGE / "index.html")
+    return _file(call, _PAGE / "index.html")
 
 
-async def dashboard(request: web.Request) -> web.StreamResponse:
+async def dashboard(call: Call) -> web.StreamResponse:
     """Return the dashboard, which shows what an account has used, asked and got."""
-    return _file(request, _PAGE / "dashboard.html")
+    return _file(call, _PAGE / "dashboard.html")
 
 
-async def asset(request: web.Request) -> web.StreamResponse:
+async def asset(call: Call) -> web.StreamResponse:
     """Return a script or style sheet of the pages."""
-    return _file(request, _named(request, _assets()))
+    return _file(call, _named(call, _assets()))
 
 
-async def example(request: web.Request) -> web.StreamResponse:
+async def example(call: Call) -> web.StreamResponse:
     """Return an example picture."""
-    return _file(request, _named(request, examples()))
+    return _file(call, _named(call, examples()))
 
 
-async def declarations(request: web.Request) -> Declarations:
+async def declarations(call: Call) -> Declarations:
     """Describe the parameters of requests for the controls of the page."""
-    return declared(request[HEADER_NAMES].metadata)
+    return declared(call.app.names.metadata)
 
 
-async def presets(request: web.Request) -> Presets:
+async def presets(call: Call) -> Presets:
     """Return the presets that requests of the account may name."""
-    return Presets(dict(await services_of(request).presets.of(request[PRINCIPAL].account_id)))
+    return Presets(dict(await call.services.presets.of(call.account)))
 
 
-async def urls(request: web.Request) -> Urls:
+async def urls(call: Call) -> Urls:
     """Return the URL of a source with a request, and HTML that shows it in several sizes and formats."""
-    settings = services_of(request).settings
-    asked = await read_json(request, limit=settings.limits.json_bytes, seconds=settings.server.body_seconds)
+    asked = await call.json()
     if not isinstance(asked, dict) or not isinstance(asked.get("source"), str):
         raise invalid("source", "The body must be an object with the 'source' and the 'request'")
     source, spec = asked["source"], parse(asked.get("request", {}))
     info = _facts_of(asked.get("facts"))
-    signer = await _signer(request)
+    signer = await _signer(call)
     url, signed = signer.url(source, spec), signer.key_id is not None
     try:
         picture = signer.picture(source, spec, alt="", formats=_picture_formats(spec, info), info=info)
@@ -234,13 +231,13 @@ def routes() -> tuple[Route, ...]:
     )
 
 
-async def _signer(request: web.Request) -> Signer:
+async def _signer(call: Call) -> Signer:
     """Return a signer with the newest signing key of the account.
 
     Signed URLs work longer than the API key may, so they are for keys with the scope admin; others get
     unsigned URLs.
     """
-    services, principal = services_of(request), request[PRINCIPAL]
+    services, principal = call.services, call.principal
     if ADMIN in principal.scopes:
         for key in reversed(await signing_keys.list_all(services.db, principal.account_id)):
             if found := await signing_keys.find(services.db, services.vault, key.id):
@@ -317,17 +314,17 @@ def _fields(declared: object, cls: type[attrs.AttrsInstance]) -> Mapping[str, An
     return {name: getattr(declared, name) for name in names & attrs.fields_dict(cls).keys()}
 
 
-def _named(request: web.Request, files: Mapping[str, Path]) -> Path:
-    file = files.get(request.match_info["name"])
+def _named(call: Call, files: Mapping[str, Path]) -> Path:
+    file = files.get(call.request.match_info["name"])
     if file is None:
         raise refusal("not_found", what="file")
     return file
 
 
-def _file(request: web.Request, file: Path) -> web.StreamResponse:
+def _file(call: Call, file: Path) -> web.StreamResponse:
     data, etag = _content(file)
     headers = {**_SECURITY, "Cache-Control": "no-cache", "ETag": etag}
-    if is_known(request, etag):
+    if is_known(call.request, etag):
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     response = web.Response(body=data, headers=headers, content_type=_TYPES[file.suffix])
     if response.content_type.startswith("text/"):

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
-from aiohttp import web
 
 from imgsvc_core.spec.declaring import request_object
 from imgsvc_core.spec.presets import PRESET_NAME
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.call import PRINCIPAL
-from imgsvc_http.receiving.body import read_json
-from imgsvc_http.routing import Parameter, Route
+from imgsvc_http.answering.json_schema import Parameter
+from imgsvc_http.call import Call
+from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.state import presets
 from imgsvc_http.state.presets import Preset
 
@@ -42,40 +40,37 @@ class DeletedPreset:
     name: str = documented("Its name.")
 
 
-async def list_all(request: web.Request) -> PresetsAnswer:
+async def list_all(call: Call) -> PresetsAnswer:
     """Return the account's own presets. Those of the settings can be named as well."""
-    found = await presets.list_all(services_of(request).db, request[PRINCIPAL].account_id)
+    found = await presets.list_all(call.services.db, call.account)
     return PresetsAnswer(presets=tuple(found))
 
 
-async def get(request: web.Request) -> PresetAnswer:
+async def get(call: Call) -> PresetAnswer:
     """Return one of the account."""
-    name = request.match_info["name"]
-    found = await presets.list_all(services_of(request).db, request[PRINCIPAL].account_id)
+    name = call.request.match_info["name"]
+    found = await presets.list_all(call.services.db, call.account)
     for preset in found:
         if preset.name == name:
             return PresetAnswer(preset=preset)
     raise refusal("not_found", what="preset")
 
 
-async def put(request: web.Request) -> PresetAnswer:
+async def put(call: Call) -> PresetAnswer:
     """Keep a part of a request under a name, instead of what had the name."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
-    settings = services.settings
-    document = await read_json(
-        request, limit=settings.limits.json_bytes, seconds=settings.server.body_seconds
-    )
-    kept = await presets.put(services.db, account_id, request.match_info["name"], document, now())
+    services, account_id = call.services, call.account
+    document = await call.json()
+    kept = await presets.put(services.db, account_id, call.request.match_info["name"], document, now())
     services.presets.note_change()
     return PresetAnswer(preset=kept)
 
 
-async def delete(request: web.Request) -> DeletedPreset:
+async def delete(call: Call) -> DeletedPreset:
     """Delete one of the account. Requests that name it are refused from then on."""
     services, account_id, name = (
-        services_of(request),
-        request[PRINCIPAL].account_id,
-        request.match_info["name"],
+        call.services,
+        call.account,
+        call.request.match_info["name"],
     )
     if not await presets.remove(services.db, account_id, name):
         raise refusal("not_found", what="preset")

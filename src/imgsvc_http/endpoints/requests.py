@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.recent_requests import RecentRequest
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
-from imgsvc_http.services import services_of
 
 
 @attrs.frozen(kw_only=True)
@@ -18,12 +16,12 @@ class RequestsAnswer:
     requests: tuple[RecentRequest, ...]
 
 
-async def last_requests(request: web.Request) -> RequestsAnswer:
+async def last_requests(call: Call) -> RequestsAnswer:
     """Return what became of the last 50 calls of fetch and upload. Those of a webhook are among them.
 
     Those of other processes are there within a second or two.
     """
-    found = await services_of(request).requests.of(request[PRINCIPAL].account_id)
+    found = await call.services.requests.of(call.account)
     return RequestsAnswer(requests=tuple(found))
 
 

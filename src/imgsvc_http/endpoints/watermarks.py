@@ -7,16 +7,13 @@ from datetime import datetime
 from http import HTTPStatus
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.json_schema import form_schema
 from imgsvc_http.answering.responses import Response, success
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.endpoints.collections import collection_routes
-from imgsvc_http.receiving.form import read_form
-from imgsvc_http.receiving.idempotency import Keep, once
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.state import watermarks
 from imgsvc_http.workers.tasks import Inspect
 
@@ -58,17 +55,12 @@ class WatermarksAnswer:
     watermarks: tuple[Watermark, ...]
 
 
-async def create(request: web.Request) -> Response:
+async def create(call: Call) -> Response:
     """Keep a picture as a watermark."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
+    services, account_id = call.services, call.account
     limits = services.settings.limits
     with services.source_files.file_in_folder(account_id) as file:
-        name = await read_form(
-            request,
-            file,
-            limit=min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES),
-            seconds=services.settings.server.body_seconds,
-        )
+        name = await call.form(file, min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES))
         data = await asyncio.to_thread(file.path.read_bytes)
 
         async def parts() -> tuple[bytes, ...]:
@@ -87,7 +79,7 @@ async def create(request: web.Request) -> Response:
             )
             return _created(made)
 
-        return await once(services.answers, request, parts, work)
+        return await call.once(parts, work)
 
 
 def _created(kept: watermarks.KeptWatermark) -> Response:

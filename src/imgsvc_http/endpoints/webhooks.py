@@ -13,12 +13,10 @@ from aiohttp import web
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.answers import Result, documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.answering.json_schema import body_schema, failure_schema
-from imgsvc_http.call import PRINCIPAL
-from imgsvc_http.routing import Parameter, Route, path_parameter
-from imgsvc_http.services import services_of
+from imgsvc_http.answering.json_schema import Parameter, body_schema, failure_schema, path_parameter
+from imgsvc_http.call import Call
+from imgsvc_http.routing import Route
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.records import STATUSES, Attempt, Record
 
 _USUAL, _MOST = 50, 100
@@ -61,29 +59,29 @@ class WebhooksAnswer:
     webhooks: tuple[Webhook, ...]
 
 
-async def list_some(request: web.Request) -> WebhooksAnswer:
+async def list_some(call: Call) -> WebhooksAnswer:
     """Return webhooks of the account, newest first."""
-    wanted = _query(request)
-    found = await records.list_some(services_of(request).db, request[PRINCIPAL].account_id, **wanted)
+    wanted = _query(call.request)
+    found = await records.list_some(call.services.db, call.account, **wanted)
     return WebhooksAnswer(webhooks=tuple(map(Webhook.of, found)))
 
 
-async def get(request: web.Request) -> WebhookAnswer:
+async def get(call: Call) -> WebhookAnswer:
     """Return one webhook of the account."""
-    id_ = request.match_info["id"]
-    found = await records.get(services_of(request).db, request[PRINCIPAL].account_id, id_)
+    id_ = call.request.match_info["id"]
+    found = await records.get(call.services.db, call.account, id_)
     if found is None:
         raise refusal("not_found", what="webhook")
     return WebhookAnswer(webhook=Webhook.of(found))
 
 
-async def retry(request: web.Request) -> WebhookAnswer:
+async def retry(call: Call) -> WebhookAnswer:
     """Notify the endpoint of a failed or scheduled webhook now, as the next attempt."""
-    webhooks = request.config_dict[WEBHOOKS]
-    before = (await get(request)).webhook
+    webhooks = call.app.webhooks
+    before = (await get(call)).webhook
     if not await webhooks.retry(before.id):
         raise refusal("no_retry", status=before.status)
-    return await get(request)
+    return await get(call)
 
 
 @attrs.frozen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import hashlib
 import json
@@ -67,12 +66,14 @@ def _http_time(unix_time: float | None) -> float | None:
 class Identity:
     """What changes whenever a source does, and when that was, in Unix time, if it is known.
 
-    ``cache_control`` is the header of an object in a bucket, or an empty text.
+    ``cache_control`` is the header of an object in a bucket, or an empty text. ``conditions`` are the headers
+    with which its server tells if it is still the same.
     """
 
     text: str
     last_modified: float | None = attrs.field(default=None, converter=_http_time)
     cache_control: str | None = None
+    conditions: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     @property
     def headers(self) -> MultiMapping[str]:
@@ -134,25 +135,24 @@ class Origins:
         folder = self._folder_of(source)
         return None if folder is None else folder.cached_identity(_path(source), version)
 
-    @contextlib.asynccontextmanager
-    async def opened(
+    async def open(
         self,
         source: AnySource,
-        known: str | None,
+        known: Identity | None,
         limit_bytes: int | None,
         *,
         account: str,
         version: str | None = None,
         epoch: int = 0,
-    ) -> AsyncIterator[OpenedSource | NotModified]:
-        """Give a source until the block ends, unless it still has an identity that is known.
+    ) -> tuple[OpenedSource | NotModified, Callable[[], None]]:
+        """Return a source, unless it still has an identity that is known, and what releases its file.
 
         It is fetched once for all who want the same at the same time, and kept for two seconds, or for as
         long as its server says.
 
         Args:
             source: the source.
-            known: the text of the known identity.
+            known: the known identity.
             limit_bytes: the most bytes.
             account: whose share of what fetching takes it counts in.
             version: a text that the URL gives the source. For a new one, no copy of the source counts.
@@ -162,22 +162,25 @@ class Origins:
             SpecError: there is no such origin, or the URL is wrong.
             SourceError, SourceTooLarge: the source cannot be used.
         """
-        identity = await self.identity(source, version)
-        if identity is not None and identity.text == known:
-            yield NotModified(identity.headers)
-            return
+        folder = self._folder_of(source)
+        if known is None and folder is not None and self.is_file(source):
+            return await folder.open(_path(source), _no_copy, limit_bytes, version), _keep
+        identity = None if folder is None else await folder.identity(_path(source), version)
+        if identity is not None and known is not None and identity.text == known.text:
+            return NotModified(identity.headers), _keep
 
         async def fetch(allocate: Allocate) -> OpenedSource | NotModified:
-            folder = self._folder_of(source)
             if isinstance(source, InlineSource):
                 return await _written(source.data, allocate)
             if folder is not None:
                 return await folder.open(_path(source), allocate, limit_bytes, version)
-            return await self._fetch(self.address_of(source), known, allocate, limit_bytes, account, version)
+            conditions = {} if known is None else known.conditions
+            return await self._fetch(
+                self.address_of(source), conditions, allocate, limit_bytes, account, version
+            )
 
         if self.is_file(source):
-            yield await fetch(_no_copy)
-            return
+            return await fetch(_no_copy), _keep
         is_volatile = isinstance(source, UrlSource) and is_social(source.url)
         key = (
             account,
@@ -185,23 +188,23 @@ class Origins:
             version,
             epoch,
             identity,
-            known,
+            known and known.text,
             limit_bytes,
             object() if is_volatile else None,
         )
-        async with self._shared.get(key, account, fetch, _kept_seconds) as shared:
-            yield attrs.evolve(shared.result, headers=aged(shared.result.headers, shared.age))
+        shared = await self._shared.take(key, account, fetch, _kept_seconds)
+        aging = attrs.evolve(shared.result, headers=aged(shared.result.headers, shared.age))
+        return aging, shared.release
 
     async def _fetch(
         self,
         address: str,
-        known: str | None,
+        conditions: Mapping[str, str],
         allocate: Allocate,
         limit_bytes: int | None,
         account: str,
         version: str | None,
     ) -> OpenedSource | NotModified:
-        conditions = json.loads(known) if known and known.startswith("{") else {}
         fetched = await self._fetcher.fetch_if_modified(
             address,
             conditions,
@@ -411,9 +414,8 @@ async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Ident
     """Return the validators of a response, as conditions of the next fetch, or the digest of its body."""
     modified = http_time(headers.get("Last-Modified", ""))
     conditions = {condition: headers[name] for name, condition in _VALIDATORS.items() if name in headers}
-    return Identity(
-        json.dumps(conditions) if conditions else await asyncio.to_thread(_digest, file), modified
-    )
+    text = json.dumps(conditions) if conditions else await asyncio.to_thread(_digest, file)
+    return Identity(text, modified, conditions=conditions)
 
 
 async def _written(data: bytes, allocate: Allocate) -> OpenedSource:
@@ -431,6 +433,10 @@ def _digest(file: Path) -> str:
 
 def _kept_seconds(opened: OpenedSource | NotModified) -> float:
     return kept_seconds(opened.headers, default=_KEPT_SECONDS)
+
+
+def _keep() -> None:
+    """Release nothing: the file stays where it is."""
 
 
 def _no_copy(size: int | None) -> SourceFile:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,10 +24,11 @@ _LEAST_BYTES = 1 << 16  # as which a kept source counts at least, since it also 
 
 @attrs.frozen
 class Shared(Generic[_T]):
-    """What was fetched, and how many seconds ago."""
+    """What was fetched, and how many seconds ago. Its files exist until ``release`` is called."""
 
     result: _T
     age: float
+    release: Callable[[], None]
 
 
 def kept_seconds(headers: MultiMapping[str], *, default: float) -> float:
@@ -59,15 +61,14 @@ class SharedSources:
         self._unused: OrderedDict[_Fetch[Any], None] = OrderedDict()
         self._unused_bytes = 0
 
-    @contextlib.asynccontextmanager
-    async def get(
+    async def take(
         self,
         key: Hashable,
         account: str,
         fetch: Callable[[Allocate], Awaitable[_T]],
         kept_seconds: Callable[[_T], float],
-    ) -> AsyncIterator[Shared[_T]]:
-        """Give what is fetched for a key. Its files exist until the block ends.
+    ) -> Shared[_T]:
+        """Return what is fetched for a key. Its files exist until it is released.
 
         Args:
             key: what determines the result.
@@ -82,11 +83,15 @@ class SharedSources:
         found.users += 1
         try:
             result = await asyncio.shield(found.task)
-            yield Shared(result, found.age)
-        finally:
-            found.users -= 1
-            if not found.users:
-                self._leave(found)
+        except BaseException:
+            self._release(found)
+            raise
+        return Shared(result, found.age, partial(self._release, found))
+
+    def _release(self, found: _Fetch[Any]) -> None:
+        found.users -= 1
+        if not found.users:
+            self._leave(found)
 
     def close(self) -> None:
         """Cancel what is being fetched, and give up what is kept."""

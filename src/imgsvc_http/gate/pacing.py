@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 
 import attrs
 
@@ -16,7 +14,7 @@ _STEPS = 8
 @attrs.define(eq=False)
 class _Client:
     requests: int = 0
-    turn: asyncio.Lock = attrs.field(factory=asyncio.Lock)
+    turn: asyncio.Lock | None = None
 
 
 class RequestPacing:
@@ -31,28 +29,41 @@ class RequestPacing:
         self._clients: dict[str, _Client] = {}
 
     async def wait(self, name: str) -> None:
-        """Wait until a request of a client may be answered that takes a single step of the loop."""
-        if len(self._clients) > (name in self._clients):
-            async with self.begun(name, steps=1):
-                pass
+        """Wait until a quick request of a client may be answered, or another part of a body be read."""
+        if self.must_wait(name):
+            await self.begin(name, steps=1)
+            self.end(name)
 
-    @contextlib.asynccontextmanager
-    async def begun(self, name: str, steps: int = _STEPS) -> AsyncIterator[None]:
-        """Wait until a request of a client may begin, which is the block.
+    def must_wait(self, name: str) -> bool:
+        """Return True if requests of other clients are under way."""
+        return len(self._clients) > (name in self._clients)
+
+    async def begin(self, name: str, steps: int = _STEPS) -> None:
+        """Wait until a request of a client may begin. It is under way until `end` is called.
 
         Args:
             name: the client.
             steps: how many steps of the loop lie between two such requests; fewer for quick ones.
         """
-        client = self._clients.setdefault(name, _Client())
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = _Client()
         client.requests += 1
+        if len(self._clients) == 1:
+            return
+        if client.turn is None:
+            client.turn = asyncio.Lock()
         try:
-            if len(self._clients) > 1:
-                async with client.turn:
-                    for _ in range(steps):
-                        await asyncio.sleep(0)
-            yield
-        finally:
-            client.requests -= 1
-            if not client.requests:
-                del self._clients[name]
+            async with client.turn:
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+        except BaseException:
+            self.end(name)
+            raise
+
+    def end(self, name: str) -> None:
+        """Note that a request of a client has been answered."""
+        client = self._clients[name]
+        client.requests -= 1
+        if not client.requests:
+            del self._clients[name]

@@ -20,23 +20,23 @@ _PAIR = re.compile(r'\s*([\w!#$%&\'*+.^`|~-]+)=("(?:[^"\\]|\\.)*"|[^",;\s]*)\s*(
 _WITH_PORT = re.compile(r"(?:\[(.+)\]|([\d.]+))(?::\w+)?")  # of IPv6 in brackets, or IPv4
 
 
-def is_secure(request: web.BaseRequest, proxies: Networks) -> bool:
-    """Return True if the client's own connection is encrypted. In a list, that of the client comes first."""
-    told = _told(request.headers, _PROTO, "proto") if _is_trusted(request, proxies) else ()
-    return told[0].lower() == "https" if told else request.secure
+def client_of(request: web.BaseRequest, proxies: Networks) -> tuple[str, bool]:
+    """Return the address that a client calls from, and True if its own connection is encrypted.
 
-
-def client_address(request: web.BaseRequest, proxies: Networks) -> str:
-    """Return the address that the client calls from, as far as it can be trusted."""
-    if _is_trusted(request, proxies):
-        for hop in reversed(_told(request.headers, _FOR, "for")):
-            try:
-                address = _address(hop)
-            except ValueError:
-                break
-            if not any(address in network for network in proxies):
-                return str(address)
-    return request.remote or ""
+    What proxies tell counts as far as they can be trusted. In a list, that of the client comes first.
+    """
+    if not proxies or not _is_trusted(request, proxies):
+        return request.remote or "", request.secure
+    told = _told(request.headers, _PROTO, "proto")
+    is_secure = told[0].lower() == "https" if told else request.secure
+    for hop in reversed(_told(request.headers, _FOR, "for")):
+        try:
+            address = _address(hop)
+        except ValueError:
+            break
+        if not any(address in network for network in proxies):
+            return str(address), is_secure
+    return request.remote or "", is_secure
 
 
 def _told(headers: CIMultiDictProxy[str], name: str, parameter: str) -> Sequence[str]:
@@ -69,8 +69,6 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _is_trusted(request: web.BaseRequest, proxies: Networks) -> bool:
-    if not proxies:
-        return False
     try:
         address = ipaddress.ip_address(request.remote or "")
     except ValueError:

@@ -160,7 +160,7 @@ class QuotaCounts:
 
 
 @attrs.frozen
-class Call:
+class Count:
     """Counts the picture of a call that is answered with its result."""
 
     counts: QuotaCounts
@@ -196,20 +196,23 @@ class Paid:
         """Take nothing back, as the work may be done again."""
 
 
-@contextlib.asynccontextmanager
-async def charged(counter: Counter) -> AsyncIterator[None]:
+@attrs.frozen
+class charged:  # noqa: N801 (a context manager, without a generator for each use)
     """Count a picture for the time of a block, and keep the count if the block succeeds.
 
     Raises:
         Refusal: the quota of the month is used up.
     """
-    if not await counter.spend():
-        raise await used_up(counter.db, counter.account_id)
-    try:
-        yield
-    except BaseException:
-        await counter.refund()
-        raise
+
+    _counter: Counter
+
+    async def __aenter__(self) -> None:
+        if not await self._counter.spend():
+            raise await used_up(self._counter.db, self._counter.account_id)
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            await self._counter.refund()
 
 
 async def used_up(db: Database, account_id: str) -> Refusal:

@@ -12,12 +12,11 @@ import logging
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import attrs
 from aiohttp import hdrs, web
 
-from imgsvc_http.call import ENDPOINT, ERROR, PHASES, PRINCIPAL, REQUEST_ID
-from imgsvc_http.gate.proxies import client_address
 from imgsvc_http.monitoring.metrics import Metrics
-from imgsvc_http.settings.sections import Networks
+from imgsvc_http.monitoring.phases import Phases
 
 LOGGER = "imgsvc_http.access"
 """The name of the logger, whose messages are whole lines."""
@@ -29,20 +28,42 @@ _CLIENT_LEFT = 499  # as nginx writes it
 _log = logging.getLogger(LOGGER)
 
 
+@attrs.define(eq=False, kw_only=True)
+class Logged:
+    """What the line of a request tells of it.
+
+    Attributes:
+        id: its id.
+        endpoint: the path of its route, without values; empty if there is none.
+        client: the address that it comes from.
+        account: the id of the account, if it has one.
+        error: the name of the error that is answered.
+        phases: the seconds of each phase.
+    """
+
+    id: str
+    endpoint: str = ""
+    client: str = ""
+    account: str = ""
+    error: str = ""
+    phases: Phases = attrs.field(factory=dict)
+
+
+LOGGED = web.RequestKey("logged", Logged)
+
+
 class AccessLog:
     """Writes a line for each request, and counts it.
 
     Args:
         form: how lines are written, if at all.
-        proxies: the proxies that tell the address of a client.
         metrics: counts requests.
     """
 
     enabled = True  # asked for by aiohttp
 
-    def __init__(self, form: Form, proxies: Networks, metrics: Metrics) -> None:
+    def __init__(self, form: Form, metrics: Metrics) -> None:
         self._form = form
-        self._proxies = proxies
         self._metrics = metrics
 
     def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
@@ -55,30 +76,28 @@ class AccessLog:
         self._note(request, _CLIENT_LEFT, seconds, request.writer.output_size)
 
     def _note(self, request: web.BaseRequest, status: int, seconds: float, sent: int) -> None:
-        endpoint = request.get(ENDPOINT) or _OTHER
-        error, phases = request.get(ERROR), request.get(PHASES)
+        logged = request.get(LOGGED) or Logged(id="")
+        endpoint = logged.endpoint or _OTHER
         received = request.content.total_bytes
         self._metrics.count_request(endpoint, status, seconds, received, sent)
-        self._metrics.count_phases(phases or {})
-        if error is not None:
-            self._metrics.count_error(error)
+        self._metrics.count_phases(logged.phases)
+        if logged.error:
+            self._metrics.count_error(logged.error)
         if self._form == "off":
             return
-        principal = request.get(PRINCIPAL)
         entry: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "id": request.get(REQUEST_ID),
-            # What is no HTTP has no headers that could tell another address.
-            "client": request.remote if phases is None else client_address(request, self._proxies),
-            "account": principal and principal.account_id,
+            "id": logged.id or None,
+            "client": logged.client or request.remote,
+            "account": logged.account or None,
             "method": request.method if request.method in hdrs.METH_ALL else _OTHER,
             "endpoint": endpoint,
             "status": status,
-            "error": error,
+            "error": logged.error or None,
             "received": received,
             "sent": sent,
             "ms": round(1000 * seconds, 1),
-            "phases": {name: round(1000 * taken, 1) for name, taken in (phases or {}).items()},
+            "phases": {name: round(1000 * taken, 1) for name, taken in logged.phases.items()},
         }
         _write(json.dumps(entry) if self._form == "json" else _text(entry))
 

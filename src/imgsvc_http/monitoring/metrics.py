@@ -145,10 +145,6 @@ class _Histogram:
     counts: list[int] = attrs.field(factory=lambda: [0] * (len(_BUCKETS) + 1))
     sum: float = 0.0
 
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(_BUCKETS, seconds)] += 1
-        self.sum += seconds
-
 
 class Metrics:
     """What one process has counted, in plain numbers: the instruments of the client take locks each time."""
@@ -163,7 +159,9 @@ class Metrics:
     def count_request(self, endpoint: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count a request that has ended."""
         self._requests[endpoint, str(int(status))] += 1
-        self._seconds[endpoint].observe(seconds)
+        histogram = self._seconds[endpoint]
+        histogram.counts[bisect_left(_BUCKETS, seconds)] += 1
+        histogram.sum += seconds
         self._received += received
         self._sent += sent
 
@@ -174,7 +172,9 @@ class Metrics:
     def count_phases(self, phases: Phases) -> None:
         """Count the time in the phases of a picture."""
         for name, seconds in phases.items():
-            self._phases[name].observe(seconds)
+            histogram = self._phases[name]
+            histogram.counts[bisect_left(_BUCKETS, seconds)] += 1
+            histogram.sum += seconds
 
     def values(self, snapshot: Snapshot) -> Values:
         """Return the values of this process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 PHASES = ("receive", "fetch", "queue", "decode", "process", "encode", "store")
@@ -21,10 +22,11 @@ def begin_phases() -> Phases:
     return phases
 
 
-def note_phase(name: str, seconds: float) -> None:
-    """Add to the time of a phase, if it belongs to a request."""
+def note_phases(milliseconds: Mapping[str, float]) -> None:
+    """Add to the time of phases, if they belong to a request."""
     if (phases := _current.get(None)) is not None:
-        phases[name] = phases.get(name, 0.0) + seconds
+        for name, taken in milliseconds.items():
+            phases[name] = phases.get(name, 0.0) + taken / 1000
 
 
 class phase:  # noqa: N801 (a context manager, without a generator for each use)
@@ -39,4 +41,6 @@ class phase:  # noqa: N801 (a context manager, without a generator for each use)
         self._started = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        note_phase(self._name, time.perf_counter() - self._started)
+        if (phases := _current.get(None)) is not None:
+            taken = time.perf_counter() - self._started
+            phases[self._name] = phases.get(self._name, 0.0) + taken

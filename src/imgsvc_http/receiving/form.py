@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,14 @@ from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.fetching.file_name import extended_file_name
-from imgsvc_http.receiving.body import begin_body, chunks, parse_json, receiving, unsupported_media_type
+from imgsvc_http.receiving.body import (
+    Pace,
+    begin_body,
+    next_chunk,
+    parse_json,
+    receiving,
+    unsupported_media_type,
+)
 from imgsvc_http.runtime.private_names import LenientParser
 from imgsvc_http.storage.source_files import SourceFile, Writable
 
@@ -34,6 +41,7 @@ async def read_form(
     seconds: float,
     json_limit: int = 0,
     on_document: Callable[[Any], None] | None = None,
+    pace: Pace | None = None,
 ) -> str:
     """Write the part ``file`` of a form into a file, and return the name that it has in the form.
 
@@ -48,40 +56,59 @@ async def read_form(
             there is ``on_document``.
         on_document: is called with the JSON document in ``data`` as soon as that has arrived, even if the
             rest of the form is wrong, or with an empty one if the form has no ``data``.
+        pace: waits until another part of the body may be read.
     """
     if request.content_type not in _MEDIA_TYPES:
         raise unsupported_media_type("multipart/form-data", request)
     most = limit + json_limit + _MOST_FRAMING_BYTES
     await begin_body(request, most, "The form")
     data = io.BytesIO()
-    parts: dict[str, _Part] = {}
+    targets: dict[str, tuple[Writable, int]] = {}
+    if on_document is not None:
+        targets["data"] = data, json_limit
     async with receiving(seconds):
-        with into.writing() as file:
-            targets: dict[str, tuple[Writable, int]] = {"file": (file, limit)}
-            if on_document is not None:
-                targets["data"] = (data, json_limit)
-            part = _Part("")
-            async for event in _events(request, most):
-                if isinstance(event, MultipartSegment):
-                    part = _Part.of(event, targets)
-                    if part.name in parts:
-                        raise refusal("invalid_multipart", reason=f"it has more than one part '{part.name}'")
-                    if part.target is not None:
-                        parts[part.name] = part
-                elif event is not None:
-                    part.write(event)
-                elif on_document is not None and part.name == "data":
-                    document = await parse_json(data.getvalue() or b"{}")
-                    on_document({} if document is None else document)
-    if on_document is not None and "data" not in parts:
+        with into.writing() as file, _form_errors(), _parser_of(request) as parser:
+            targets["file"] = file, limit
+            form, size = _Form(parser, targets), 0
+            while chunk := await next_chunk(request, pace):
+                size += len(chunk)
+                if size > most:
+                    raise refusal("body_too_large", what="The form", limit=most)
+                for part in form.whole_parts(chunk):
+                    if part.name == "data" and on_document is not None:
+                        document = await parse_json(data.getvalue() or b"{}")
+                        on_document({} if document is None else document)
+    if on_document is not None and "data" not in form.parts:
         on_document({})
-    if "file" not in parts:
+    if "file" not in form.parts:
         expected = "Upload 'file' parameter must be an image in a part of the form"
         raise invalid("file", expected, "and is required")
-    return parts["file"].filename
+    return form.parts["file"].filename
 
 
-@attrs.define
+def _parser_of(request: web.Request) -> LenientParser:
+    _, options = parse_options_header(request.headers.get("Content-Type", ""))
+    return LenientParser(
+        options.get("boundary", ""),
+        max_segment_count=_MOST_PARTS,
+        max_header_size=_MOST_HEADER_BYTES,
+        header_charset="latin-1",
+    )
+
+
+class _form_errors:  # noqa: N801 (a context manager, without a generator for each use)
+    """Turn an error of the parser into a `Refusal`."""
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, MultipartError):
+            reason = str(error).partition("\n")[0][:200] or "it is broken"
+            raise refusal("invalid_multipart", reason=reason) from error
+
+
+@attrs.define(eq=False)
 class _Part:
     """A part, and the file and the most bytes that it is for; without a file it is ignored."""
 
@@ -91,58 +118,61 @@ class _Part:
     filename: str = ""
     size: int = 0
 
-    @classmethod
-    def of(cls, segment: MultipartSegment, targets: dict[str, tuple[Writable, int]]) -> _Part:
+
+class _Form:
+    """The parts of a form as they arrive, each of which is written to its target."""
+
+    def __init__(self, parser: LenientParser, targets: Mapping[str, tuple[Writable, int]]) -> None:
+        self.parts: dict[str, _Part] = {}
+        self._parser = parser
+        self._targets = targets
+        self._part = _Part("")
+
+    def whole_parts(self, chunk: bytes) -> Iterator[_Part]:
+        """Write what a chunk of the form holds. Yield each part that ends in it."""
+        for event in self._parser.parse(chunk):
+            if event is None:
+                yield self._part
+            elif isinstance(event, MultipartSegment):
+                self._part = self._begun(event)
+            elif (target := (part := self._part).target) is not None:
+                part.size += len(event)
+                if part.size > part.limit:
+                    raise refusal("body_too_large", what=f"The part '{part.name}'", limit=part.limit)
+                target.write(event)
+
+    def _begun(self, segment: MultipartSegment) -> _Part:
         name = _text(segment.name)
-        target, limit = targets.get(name, (None, 0))
-        if target is not None:
-            _check(segment, name)
-        return cls(name, target, limit, _filename(segment))
-
-    def write(self, data: bytes) -> None:
-        if self.target is None:
-            return
-        self.size += len(data)
-        if self.size > self.limit:
-            raise refusal("body_too_large", what=f"The part '{self.name}'", limit=self.limit)
-        self.target.write(data)
+        if name in self.parts:
+            raise refusal("invalid_multipart", reason=f"it has more than one part '{name}'")
+        if name not in self._targets:
+            return _Part(name)
+        headers = dict(reversed(segment.headerlist))  # whose names the parser writes in one way
+        _check(segment, headers, name)
+        target, limit = self._targets[name]
+        part = self.parts[name] = _Part(name, target, limit, _filename(segment, headers))
+        return part
 
 
-def _check(segment: MultipartSegment, name: str) -> None:
+def _check(segment: MultipartSegment, headers: Mapping[str, str], name: str) -> None:
     if (segment.content_type or "").startswith("multipart/"):
         raise refusal("invalid_multipart", reason="it has a form within the form")
     for header in ("Content-Transfer-Encoding", "Content-Encoding"):
-        encoding = (segment.header(header) or "binary").strip().lower()
+        encoding = headers.get(header, "binary").strip().lower() or "binary"
         if encoding not in _IDENTITY:
             reason = f"its part '{name}' is encoded as '{encoding[:60]}'; send it as it is"
             raise refusal("invalid_multipart", reason=reason)
 
 
-async def _events(request: web.Request, limit: int) -> AsyncIterator[MultipartSegment | bytes | None]:
-    """Yield the start of each part, its bytes, and None at its end."""
-    _, options = parse_options_header(request.headers.get("Content-Type", ""))
-    try:
-        with LenientParser(
-            options.get("boundary", ""),
-            max_segment_count=_MOST_PARTS,
-            max_header_size=_MOST_HEADER_BYTES,
-            header_charset="latin-1",
-        ) as parser:
-            async for chunk in chunks(request, limit, "The form"):
-                for event in parser.parse(chunk):
-                    yield event
-    except MultipartError as error:
-        reason = str(error).partition("\n")[0][:200] or "it is broken"
-        raise refusal("invalid_multipart", reason=reason) from error
-
-
-def _filename(segment: MultipartSegment) -> str:
+def _filename(segment: MultipartSegment, headers: Mapping[str, str]) -> str:
     """Return the base name of a file, also if it is in the notation of RFC 5987 that browsers do not use."""
-    extended = extended_file_name(segment.header("Content-Disposition") or "")
+    extended = extended_file_name(headers.get("Content-Disposition", ""))
     given = extended or _text(segment.filename)
     if not given:
         return ""
-    return _CONTROL.sub("", Path(given.replace("\\", "/")).name[:255])
+    if "/" in given or "\\" in given or given == ".":
+        given = Path(given.replace("\\", "/")).name
+    return _CONTROL.sub("", given[:255])
 
 
 def _text(header: str | None) -> str:

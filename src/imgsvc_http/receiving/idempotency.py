@@ -20,9 +20,8 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
+from imgsvc_http.answering.json_schema import Parameter
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.call import PRINCIPAL, failure_response
-from imgsvc_http.routing import Parameter
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.completion import run_or_undo, run_to_completion
 from imgsvc_http.state.database import Database, insert, writing
@@ -84,28 +83,31 @@ class AnswerStore:
 async def once(
     store: AnswerStore,
     request: web.Request,
+    account_id: str,
     parts: Callable[[], Awaitable[tuple[bytes, ...]]],
     work: Callable[[Keep], Awaitable[Response]],
+    failure: Callable[[Refusal], Response],
 ) -> Response:
     """Return the answer of the work, or the answer that the key of the request got before.
 
     Args:
         store: where answers are kept.
         request: the request, which may have a key in its header.
+        account_id: the account that sends it.
         parts: gives what distinguishes this request from others with the same key.
         work: gives the answer, or fails. A failure that repeating the request cannot change is kept
             as well. Work that makes a record keeps its answer in the same transaction.
+        failure: gives the answer that tells an error.
     """
     key = request.headers.get(PARAMETER.name)
     if key is None:
-        return await work(_keep_nothing)
+        return await work(keep_nothing)
     digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
 
     async def give_up(claimed: KeyClaim | Response) -> None:
         if isinstance(claimed, KeyClaim):
             await abandon(store.db, claimed)
 
-    account_id = request[PRINCIPAL].account_id
     claiming = claim(store.db, store.vault, store.lease.holder, account_id, key, digest, now())
     claimed = await run_or_undo(claiming, give_up)
     if isinstance(claimed, Response):
@@ -125,7 +127,7 @@ async def once(
         if refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR or refused.status in _NOT_FINAL:
             await abandon(store.db, claimed)
             raise
-        answer = failure_response(request, refused)
+        answer = failure(refused)
     except BaseException:
         await abandon(store.db, claimed)
         raise
@@ -212,7 +214,7 @@ def _put(connection: Connection, claim: KeyClaim, sealed: bytes, until: datetime
     return connection.execute(change).rowcount > 0
 
 
-def _keep_nothing(connection: Connection, answer: Response) -> None:
+def keep_nothing(connection: Connection, answer: Response) -> None:
     """Do nothing: the answer of a request without a key is not kept, as it cannot be asked for again."""
 
 

@@ -1,5 +1,7 @@
 """The body of a processing request: the library's request, and what the service adds to it."""
 
+import functools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
@@ -36,7 +38,6 @@ from imgsvc_core.spec.presets import (
     preset_names,
     with_presets,
 )
-from imgsvc_http.call import response_mode
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.fetching.urls import is_web
 from imgsvc_stores import StoreSpec, parse_store, store_schema
@@ -142,13 +143,15 @@ class CdnOptions(Operation):
 
 
 _USUAL_CDN = CdnOptions()
+_NOTHING = Spec()
 
 
 @attrs.frozen(kw_only=True)
 class ProcessingRequest:
     """A parsed processing request. An upload has no ``url``. With ``plan`` the answer tells the plan.
 
-    ``permanent`` is True if the result may stay in the service's own storage.
+    ``permanent`` is True if the result may stay in the service's own storage, and ``is_binary`` if the answer
+    is to be the picture itself.
     """
 
     url: str | None
@@ -159,6 +162,7 @@ class ProcessingRequest:
     webhook: WebhookOptions | None
     store: StoreSpec | None
     permanent: bool
+    is_binary: bool
 
 
 _HEADERS_SCHEMA = {
@@ -201,44 +205,57 @@ def parse_request(
     document = _checked_object(document)
     own = (*_FETCH_KEYS, *_SERVICE_KEYS) if fetching else _SERVICE_KEYS
     problems: list[Problem] = []
-
-    def part(key: str, read: Callable[[Any], Any], default: Any) -> Any:
-        value = document.get(key)
-        return default if value is None else _or_default(default, read, value, problems)
-
     url = _or_default(None, _url, document, problems) if fetching else None
-    headers = part("headers", _headers, {}) if fetching else {}
+    readers = {
+        **({"headers": _headers} if fetching else {}),
+        PRESET: lambda value: _known_presets(value, presets),
+        "limits": lambda value: _lowered(limits, value),
+        **_READERS,
+    }
+    parts: dict[str, Any] = {}
+    for key, read in readers.items():
+        if document.get(key) is not None:
+            parts[key] = _or_default(None, read, document[key], problems)
+    headers = parts.get("headers") or {}
     if headers and url is not None and is_social(url):
         message = "Fetch 'headers' parameter must not be given with a social profile picture"
         problems.append(Problem("headers", message))
-    names = part(PRESET, lambda value: _known_presets(value, presets), ())
-    spec = _or_default(Spec(), lambda value: _spec(value, own, names, presets), document, problems)
-    lowered = part("limits", lambda value: _lowered(limits, value), limits)
-    response = part(
-        "response", lambda value: parse_operation(ResponseOptions, value, path="response"), _USUAL_RESPONSE
-    )
-    cdn = part("cdn", lambda value: parse_operation(CdnOptions, value, path="cdn"), _USUAL_CDN)
+    names = parts.get(PRESET) or ()
+    spec = _or_default(_NOTHING, lambda value: _spec(value, own, names, presets), document, problems)
+    response, cdn = parts.get("response") or _USUAL_RESPONSE, parts.get("cdn") or _USUAL_CDN
+    mode = response_mode(document)  # None unless it is given
+    is_binary = bool(binary_header) or mode == "binary"
     elsewhere = [
-        *(["a binary response"] if binary_header or response.mode == "binary" else []),
+        *(["a binary response"] if is_binary else []),
         *(["'store'"] if document.get("store") is not None else []),
     ]
     if cdn.push and elsewhere:
         message = f"Cdn 'push' parameter must not be true together with {' or '.join(elsewhere)}"
         problems.append(Problem("cdn.push", message))
-    request = ProcessingRequest(
+    if mode is not None or binary_header:
+        problems += _mode_problems(document, mode, binary_header)
+    if problems:
+        raise SpecError(problems)
+    return ProcessingRequest(
         url=url,
         headers=headers,
         spec=spec,
-        limits=lowered,
+        limits=parts.get("limits") or limits,
         plan=response.plan,
-        webhook=part("webhook", lambda value: parse_operation(WebhookOptions, value, path="webhook"), None),
-        store=part("store", parse_store, None),
+        webhook=parts.get("webhook"),
+        store=parts.get("store"),
         permanent=cdn.push is not False and not elsewhere,
+        is_binary=is_binary,
     )
-    problems += _mode_problems(document, binary_header)
-    if problems:
-        raise SpecError(problems)
-    return request
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "response": lambda value: parse_operation(ResponseOptions, value, path="response"),
+    "cdn": lambda value: parse_operation(CdnOptions, value, path="cdn"),
+    "webhook": lambda value: parse_operation(WebhookOptions, value, path="webhook"),
+    "store": parse_store,
+}
+"""What reads the parts of a document that the service adds."""
 
 
 def _checked_object(document: object) -> Mapping[str, Any]:
@@ -247,7 +264,7 @@ def _checked_object(document: object) -> Mapping[str, Any]:
     Raises:
         SpecError: it is another one.
     """
-    if not isinstance(document, Mapping):
+    if not isinstance(document, dict):
         got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
         raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
     if _has_more_values(document, _MOST_VALUES):
@@ -279,11 +296,20 @@ def _spec(
     presets: Mapping[str, Mapping[str, Any]],
 ) -> Spec:
     """Return what is to be done with the picture: that of the presets, and then that of the document."""
-    rest = {key: value for key, value in document.items() if key not in (*own, PRESET)}
+    known = (*own, PRESET)
+    rest = {key: value for key, value in document.items() if key not in known}
     if document.get(PRESET) is None:
-        return parse(rest, also_known=(*own, PRESET))
+        return _parsed(_JSON.encode(rest), known)
     partial = parse_partial(rest, "The request", also_known=(*own, PRESET))
-    return parse_merged(with_presets(names, presets, partial), names) if names else Spec()
+    return parse_merged(with_presets(names, presets, partial), names) if names else _NOTHING
+
+
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+@functools.lru_cache(256)  # many pictures are asked for in the same way
+def _parsed(text: str, known: tuple[str, ...]) -> Spec:
+    return parse(json.loads(text), also_known=known)
 
 
 def without_presets(document: dict[str, Any], spec: Spec) -> dict[str, Any]:
@@ -300,9 +326,14 @@ def _known_presets(value: object, presets: Mapping[str, Mapping[str, Any]]) -> t
     return names
 
 
-def _mode_problems(document: Mapping[str, Any], header: str) -> Iterator[Problem]:
+def response_mode(document: object) -> object:
+    """Return the ``response.mode`` of a document, even if the document is wrong in other ways."""
+    response = document.get("response") if isinstance(document, dict) else None
+    return response.get("mode") if isinstance(response, dict) else None
+
+
+def _mode_problems(document: Mapping[str, Any], mode: object, header: str) -> Iterator[Problem]:
     """Yield what contradicts the mode of the response, which the document or a header gives."""
-    mode = response_mode(document)
     if header and mode == "json":
         message = f"Response 'mode' parameter must not be json together with the header {header}"
         yield Problem("response.mode", f"{message}; leave one of them out")
@@ -354,7 +385,7 @@ def _has_more_values(document: object, most: int) -> bool:
     seen = 0
     while containers:
         inner = containers.pop()
-        values = inner.values() if isinstance(inner, Mapping) else inner
+        values = inner.values() if isinstance(inner, dict) else inner
         for value in values:
             seen += 1
             if seen > most:

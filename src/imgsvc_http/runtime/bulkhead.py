@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -33,13 +34,17 @@ class Bulkhead:
 
     def __init__(self, seconds: float, threads: int = _THREADS) -> None:
         self._seconds = seconds
-        self._free = asyncio.Semaphore(threads)
+        self._free = threads
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def call(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Run a function in a thread and return its result; raise `CallTimedOut` after the time limit."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._seconds
-        await self._take_thread(end)
+        if self._free:  # as a rule
+            self._free -= 1
+        else:
+            await self._wait_for_thread(end)
         outcome: asyncio.Future[_T] = loop.create_future()
 
         def report(found: Outcome) -> None:
@@ -53,18 +58,31 @@ class Bulkhead:
         finally:
             timer.cancel()
 
-    async def _take_thread(self, end: float) -> None:
-        if not self._free.locked():  # as a rule
-            await self._free.acquire()
-            return
+    async def _wait_for_thread(self, end: float) -> None:
+        """Wait until the thread of another call is handed over."""
+        granted = asyncio.get_running_loop().create_future()
+        self._waiting.append(granted)
         try:
             async with asyncio.timeout_at(end):
-                await self._free.acquire()
-        except TimeoutError:
-            raise self._timed_out() from None
+                await granted
+        except BaseException as error:
+            if granted.done() and not granted.cancelled():
+                self._hand_over()
+            if isinstance(error, TimeoutError):
+                raise self._timed_out() from None
+            raise
+
+    def _hand_over(self) -> None:
+        """Give a thread to the call that waits longest."""
+        while self._waiting:
+            granted = self._waiting.popleft()
+            if not granted.done():
+                granted.set_result(None)
+                return
+        self._free += 1
 
     def _settle(self, outcome: asyncio.Future[_T], result: _T, error: BaseException | None) -> None:
-        self._free.release()
+        self._hand_over()
         if outcome.done():
             return
         if error is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterator
 
 
@@ -24,7 +23,7 @@ class Shares:
     def __init__(self, total: int) -> None:
         self._total = total
         self._free = total
-        self._taken: Counter[str] = Counter()
+        self._taken: dict[str, int] = {}
 
     @property
     def used_up(self) -> bool:
@@ -33,18 +32,21 @@ class Shares:
 
     def take(self, owner: str, amount: int = 1) -> bool:
         """Take a part for an owner. Return False if its share is used up."""
-        if self._taken.get(owner, 0) + amount > self._free:
+        taken = self._taken.get(owner, 0) + amount
+        if taken > self._free:
             return False
-        self._taken[owner] += amount
+        self._taken[owner] = taken
         self._free -= amount
         return True
 
     def give_back(self, owner: str, amount: int = 1) -> None:
         """Give a part back."""
         self._free += amount
-        self._taken[owner] -= amount
-        if not self._taken[owner]:
-            del self._taken[owner]
+        left = self._taken.get(owner, 0) - amount
+        if left:
+            self._taken[owner] = left
+        else:
+            self._taken.pop(owner, None)
 
     @contextlib.contextmanager
     def taken(self, owner: str, amount: int = 1) -> Iterator[None]:

@@ -17,12 +17,11 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 
 from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
-from imgsvc_http.answering.headers import set_common_headers
+from imgsvc_http.answering.headers import common_headers
 from imgsvc_http.answering.responses import Response, failure
-from imgsvc_http.call import ERROR, REQUEST_ID
 from imgsvc_http.gate.addresses import client_network
 from imgsvc_http.gate.rate_limit import RateLimiter
-from imgsvc_http.monitoring.access_log import AccessLog
+from imgsvc_http.monitoring.access_log import LOGGED, AccessLog, Logged
 from imgsvc_http.runtime.private_names import ClientHandler, speak_http_1_1
 
 _log = logging.getLogger(__name__)
@@ -223,7 +222,7 @@ class Connection(ClientHandler):
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             refused = self._unknown_method(exc) or refusal("invalid_http", reason=_reason(exc))
             speak_http_1_1(request)  # nobody knows which version the client speaks
-        request[REQUEST_ID], request[ERROR] = request_id, refused.slug
+        request[LOGGED] = Logged(id=request_id, error=refused.slug)
         response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
         response.headers["Connection"] = "close"
         response.force_close()
@@ -270,5 +269,6 @@ class _CountedResponse(web.Response):
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         rate = await self._limiter.hit(f"address:{client_network(request.remote or '')}")
-        set_common_headers(self, self._request_id, rate.headers)
+        for name, value in common_headers(self._request_id, rate.headers).items():
+            self.headers.setdefault(name, value)
         return await super().prepare(request)

@@ -58,7 +58,7 @@ class LookupCache(Generic[_K, _V]):
         """Return what the look-up of a key finds."""
         if self._known != self._changes.present:
             self._forget()
-        found = self.cached(key)
+        found = self._known_of(key)
         if found is not None or self._missing.get(key):
             return found
         asking = self._asking.get(key, lambda: self._find(key))
@@ -75,8 +75,9 @@ class LookupCache(Generic[_K, _V]):
 
     def cached(self, key: _K) -> _V | None:
         """Return what is known of a key, without a look-up."""
-        if self._known != self._changes.present:
-            return None
+        return self._known_of(key) if self._known == self._changes.present else None
+
+    def _known_of(self, key: _K) -> _V | None:
         if time.monotonic() < self._away_until:
             return self._found_before.get(key)
         return self._found.get(key)

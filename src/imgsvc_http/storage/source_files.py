@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -35,29 +37,65 @@ class SourceFile:
     path: Path
     take: Callable[[int], None] = lambda count: None
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[Writable]:
-        """Open the file for the block.
+    def writing(self) -> CountedFile:
+        """Return the file, to be opened for a block.
 
         Raises:
             NoRoom: there is no room for what is written.
         """
-        with self.path.open("wb") as file:
-            yield _CountedFile(file, self.take)
+        return CountedFile(self)
 
 
-@attrs.frozen
-class _CountedFile:
-    file: Writable
-    take: Callable[[int], None]
+class CountedFile:
+    """A file that is open during a block, and whose bytes are counted before they are written."""
+
+    __slots__ = ("_file", "_opened", "_take")
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self._take = file.take
+
+    def __enter__(self) -> CountedFile:
+        self._opened = open(self._file.path, "wb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def write(self, data: bytes, /) -> int:
-        self.take(len(data))
-        return self.file.write(data)
+        """Write bytes. Return their number."""
+        self._take(len(data))
+        return self._opened.write(data)
 
 
 Allocate = Callable[[int | None], SourceFile]
 """Gives a new file for so many bytes, or for any number of them."""
+
+
+class _FileInMemory:
+    """A file in memory, whose bytes were taken before the block. It gives them back."""
+
+    __slots__ = ("_account", "_bytes", "_descriptor", "_size")
+
+    def __init__(self, room: Shares, account: str, size: int) -> None:
+        self._bytes, self._account, self._size = room, account, size
+
+    def __enter__(self) -> SourceFile:
+        try:
+            self._descriptor = os.memfd_create("source")
+        except BaseException:
+            self._bytes.give_back(self._account, self._size)
+            raise
+        return SourceFile(_path_in_memory(os.getpid(), self._descriptor))
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+        self._bytes.give_back(self._account, self._size)
+
+
+@functools.lru_cache(1024)  # the system gives the same numbers again
+def _path_in_memory(process: int, descriptor: int) -> Path:
+    return Path(f"/proc/{process}/fd/{descriptor}")
 
 
 class SourceFiles:
@@ -95,24 +133,14 @@ class SourceFiles:
         with contextlib.ExitStack() as stack:
             yield lambda size: stack.enter_context(self.file(size, account))
 
-    @contextlib.contextmanager
-    def file(self, size: int | None, account: str) -> Iterator[SourceFile]:
-        """Give a file for at most ``size`` bytes of an account, in memory if there is room.
+    def file(self, size: int | None, account: str) -> AbstractContextManager[SourceFile]:
+        """Return a file for at most ``size`` bytes of an account, in memory if there is room, for a block.
 
         No thread may open a path in memory after the block: it may be that of another source then.
         """
         if size is None or not self._memory_bytes.take(account, size):
-            with self.file_in_folder(account) as file:
-                yield file
-            return
-        try:
-            descriptor = os.memfd_create("source")
-            try:
-                yield SourceFile(Path(f"/proc/{os.getpid()}/fd/{descriptor}"))
-            finally:
-                os.close(descriptor)
-        finally:
-            self._memory_bytes.give_back(account, size)
+            return self.file_in_folder(account)
+        return _FileInMemory(self._memory_bytes, account, size)
 
     @contextlib.contextmanager
     def file_in_folder(self, account: str) -> Iterator[SourceFile]:

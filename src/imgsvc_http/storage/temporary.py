@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import mmap
+import os
 import re
-import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -90,7 +91,10 @@ class TemporaryStorage:
     def _new_name(self, now: datetime) -> tuple[str, datetime]:
         """Return a name without its suffix, and when it expires."""
         expires = int(now.timestamp() + self._lifetime) + 1
-        return f"{_base36(expires)}-{secrets.token_urlsafe(24)}", datetime.fromtimestamp(expires, UTC)
+        return (
+            f"{_base36(expires)}-{base64.urlsafe_b64encode(os.urandom(24)).decode()}",
+            datetime.fromtimestamp(expires, UTC),
+        )
 
     async def mapped(self, name: str) -> memoryview | None:
         """Return a picture in memory, or None if the folder is not on this machine.

@@ -11,16 +11,14 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering import responses
 from imgsvc_http.answering.conditions import CONDITIONS, asked_range, is_known
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.cache import Entry, Picture
-from imgsvc_http.call import HEADER_NAMES, PHASES, REQUEST_ID
+from imgsvc_http.call import Call
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.settings import Settings
 from imgsvc_http.ways.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated
 from imgsvc_http.ways.rendering import MISSING, NAME
@@ -52,32 +50,32 @@ def preflight() -> Response:
     return Response(HTTPStatus.NO_CONTENT, _PREFLIGHT, b"")
 
 
-def not_modified(request: web.Request, headers: Mapping[str, str], modified: float | None) -> Response | None:
+def not_modified(call: Call, headers: Mapping[str, str], modified: float | None) -> Response | None:
     """Return the answer to a client that has the picture of `shared_headers`, or None to any other."""
-    if not is_known(request, headers["ETag"], modified):
+    if not is_known(call.request, headers["ETag"], modified):
         return None
-    return Response(HTTPStatus.NOT_MODIFIED, {**headers, **_timing(request)}, b"")
+    return Response(HTTPStatus.NOT_MODIFIED, {**headers, **_timing(call)}, b"")
 
 
-def answer(request: web.Request, picture: Picture, headers: Mapping[str, str]) -> Response:
+def answer(call: Call, picture: Picture, headers: Mapping[str, str]) -> Response:
     """Return a picture with headers of `picture_headers`, or the range of it that is asked for."""
-    start, end = asked_range(request, len(picture.body), picture.etag)
-    headers = {**headers, **_timing(request)}
+    start, end = asked_range(call.request, len(picture.body), picture.etag)
+    headers = {**headers, **_timing(call)}
     if (start, end) == (0, len(picture.body)):
         return Response(HTTPStatus.OK, headers, picture.body)
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(picture.body)}"
     return Response(HTTPStatus.PARTIAL_CONTENT, headers, memoryview(picture.body)[start:end])
 
 
-def failure(request: web.Request, refusal: Refusal) -> Response:
+def failure(call: Call, refusal: Refusal) -> Response:
     """Return an error as JSON, or as the fallback picture with the JSON in a header."""
     caching = MISSING if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
     more = {**_FOR_ALL, "Cache-Control": refusal.headers.get("Cache-Control", caching)}
-    fallback = services_of(request).fallback
+    fallback = call.services.fallback
     if fallback is None:
-        plain = responses.failure(refusal, request[REQUEST_ID])
+        plain = responses.failure(refusal, call.id)
         return attrs.evolve(plain, headers={**plain.headers, **more})
-    empty = responses.failure(refusal, request[REQUEST_ID], request[HEADER_NAMES])
+    empty = responses.failure(refusal, call.id, call.app.names)
     headers = {**empty.headers, **more, **_SAFE, "Content-Type": fallback.content_type}
     return Response(refusal.status, headers, fallback.body)
 
@@ -129,10 +127,10 @@ def _http_date(unix_time: int) -> str:
     return formatdate(unix_time, usegmt=True)
 
 
-def _timing(request: web.Request) -> dict[str, str]:
+def _timing(call: Call) -> dict[str, str]:
     """Return the header that tells how long each phase took, if there was any."""
-    phases = request[PHASES]
-    shown = ", ".join(f"{name};dur={1000 * seconds:.1f}" for name, seconds in phases.items())
+    phases = call.phases
+    shown = ", ".join([f"{name};dur={1000 * seconds:.1f}" for name, seconds in phases.items()])
     return {"Server-Timing": shown} if phases else {}
 
 

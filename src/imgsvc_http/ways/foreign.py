@@ -6,28 +6,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
 import attrs
-from aiohttp import web
 
 from imgsvc_core import Spec
 from imgsvc_http.answering.json_schema import FILE
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.call import PRINCIPAL
+from imgsvc_http.call import Call
 from imgsvc_http.gate.authentication import Principal
-from imgsvc_http.routing import Route
+from imgsvc_http.routing import Handler, Route
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.settings.dialects import DialectSettings
 from imgsvc_http.ways import answers
 from imgsvc_http.ways.image import deliver, preflight
 from imgsvc_http.ways.negotiation import Negotiated
-from imgsvc_http.ways.prepared import from_memory
+from imgsvc_http.ways.prepared import from_memory, recalling
 from imgsvc_http.ways.rendering import Order
 from imgsvc_urls import UrlSource
 from imgsvc_urls.dialects import ForeignRequest, ForeignUrl, climbs
 from imgsvc_urls.errors import InvalidSignature
-
-_URL: web.RequestKey[ForeignUrl] = web.RequestKey("foreign_url")
-_VARY: web.RequestKey[tuple[str, ...]] = web.RequestKey("foreign_vary")
 
 
 def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
@@ -36,16 +31,15 @@ def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
 
 
 def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
-    path = f"/{name}/{{path}}"
+    path, identify = f"/{name}/{{path}}", _reader(name, settings)
     found = Route(
         "GET",
         path,
-        _picture,
+        _picture(identify),
         f"Get the picture that a URL of {name} asks for",
         "Delivery",
         replies={200: ("The picture.", {"image/*": FILE})},
-        from_memory=from_memory,
-        authenticate=_reader(name, settings),
+        authenticate=recalling(identify),
         failure=answers.failure,
         rate="pictures",
         with_slashes=True,
@@ -53,7 +47,6 @@ def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
     asked = attrs.evolve(
         found,
         method="OPTIONS",
-        from_memory=None,
         handler=preflight,
         status=HTTPStatus.NO_CONTENT,
         authenticate=None,
@@ -63,17 +56,18 @@ def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
     return found, asked
 
 
-def _reader(name: str, settings: DialectSettings) -> Callable[[web.Request], Awaitable[Principal]]:
+def _reader(name: str, settings: DialectSettings) -> Callable[[Call], Awaitable[Principal]]:
     """Return what reads the URL of a request in a dialect, and tells which account pays."""
 
-    async def read(request: web.Request) -> Principal:
+    async def read(call: Call) -> Principal:
+        request = call.request
         target = request.message.path.partition(f"/{name}/")[2]
         foreign = ForeignRequest(f"/{target}", request.headers)
         url = settings.dialect.parse(foreign)
         url.check_expiry(now().timestamp())
         _check_source(url, settings)
-        request[_URL], request[_VARY] = url, foreign.used_headers
-        account = settings.account or services_of(request).settings.delivery.unsigned
+        call.url = url, foreign.used_headers
+        account = settings.account or call.services.settings.delivery.unsigned
         return Principal(account, f"dialect:{name}" if url.signed else None, frozenset())
 
     return read
@@ -94,16 +88,19 @@ def _check_source(url: ForeignUrl, settings: DialectSettings) -> None:
         )
 
 
-async def _picture(request: web.Request) -> Response:
-    """Return the picture that a URL of another service asks for."""
-    url = request[_URL]
-    order = Order(
-        account_id=request[PRINCIPAL].account_id,
-        source=url.source,
-        asked=url,
-        accept=None,
-        version=url.delivery.version,
-    )
-    negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=request[_VARY])
-    # Keys and sources of a dialect are settings.
-    return await deliver(request, order, url.delivery, negotiated, is_valid=lambda: True)
+def _picture(identify: Callable[[Call], Awaitable[Principal]]) -> Handler:
+    async def picture(call: Call) -> Response:
+        """Return the picture that a URL of another service asks for."""
+        answer = await from_memory(call, identify)
+        if answer is not None:
+            return answer
+        url: ForeignUrl
+        url, vary = call.url
+        order = Order(
+            account_id=call.account, source=url.source, asked=url, accept=None, version=url.delivery.version
+        )
+        negotiated = Negotiated(spec=Spec(), dpr=1, accept=None, vary=vary)
+        # Keys and sources of a dialect are settings.
+        return await deliver(call, order, url.delivery, negotiated, is_valid=lambda: True)
+
+    return picture

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aiohttp import web
-
-from imgsvc_http.answering.conditions import CONDITIONS
-from imgsvc_http.answering.json_schema import FILE
+from imgsvc_http.answering.conditions import has_condition
+from imgsvc_http.answering.json_schema import FILE, Parameter, path_parameter
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.call import HEADER_NAMES, PRINCIPAL
-from imgsvc_http.routing import Parameter, Route, path_parameter
-from imgsvc_http.services import services_of
+from imgsvc_http.call import Call
+from imgsvc_http.routing import Route
 from imgsvc_http.ways import answers
 from imgsvc_http.ways.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated, negotiate
-from imgsvc_http.ways.prepared import PREPARED, Prepared, from_memory
+from imgsvc_http.ways.prepared import Prepared, from_memory, recalling
 from imgsvc_http.ways.reading import read_url, signer_of
 from imgsvc_http.ways.rendering import Order, identity_of, picture_of
 from imgsvc_urls import ROOT, Delivery
@@ -33,17 +30,19 @@ _HEADERS = {
 }
 
 
-async def picture(request: web.Request) -> Response:
+async def picture(call: Call) -> Response:
     """Return the picture that a URL asks for. The path is ``{signature}/{option}/.../{source}``."""
-    services, principal = services_of(request), request[PRINCIPAL]
-    account_id, key_id = principal.account_id, principal.key_id
-    url = read_url(request, is_signed=key_id is not None)
+    answer = await from_memory(call, signer_of)
+    if answer is not None:
+        return answer
+    services, key_id = call.services, call.principal.key_id
+    url = read_url(call, is_signed=key_id is not None)
     has_presets = bool(url.presets)
-    presets = await services.presets.of(account_id) if has_presets else {}
+    presets = await services.presets.of(call.account) if has_presets else {}
     client_hints = services.settings.delivery.client_hints
-    negotiated = negotiate(url, presets, request.headers, client_hints=client_hints)
+    negotiated = negotiate(url, presets, call.request.headers, client_hints=client_hints)
     order = Order(
-        account_id=account_id,
+        account_id=call.account,
         source=url.source,
         asked=negotiated.spec,
         accept=negotiated.accept,
@@ -52,13 +51,13 @@ async def picture(request: web.Request) -> Response:
 
     def is_valid() -> bool:
         works = key_id is None or services.signing_keys.cached(key_id) is not None
-        return works and (not has_presets or services.presets.cached(account_id) == presets)
+        return works and (not has_presets or services.presets.cached(call.account) == presets)
 
-    return await deliver(request, order, url.delivery, negotiated, is_valid, is_dated=not has_presets)
+    return await deliver(call, order, url.delivery, negotiated, is_valid, is_dated=not has_presets)
 
 
 async def deliver(
-    request: web.Request,
+    call: Call,
     order: Order,
     delivery: Delivery | ForeignDelivery,
     negotiated: Negotiated,
@@ -69,36 +68,33 @@ async def deliver(
     """Return the picture of an order, or 304 if the client has it.
 
     Args:
-        request: the request.
+        call: the request.
         order: the order.
         delivery: how the picture is delivered.
         negotiated: how the URL is answered to this client.
         is_valid: tells from memory if the URL still asks for this order, and may.
         is_dated: whether the picture changes only when its source does, so that a date tells its version.
     """
-    services = services_of(request)
-    settings = services.settings
+    services, settings = call.services, call.services.settings
     is_file, identity = services.origins.is_file(order.source), None
-    if is_file or any(name in request.headers for name in CONDITIONS):
+    is_conditional = has_condition(call.request.headers)
+    if is_file or is_conditional:
         identity = await identity_of(services, order)
-    etag, shared = None, dict[str, str]()
-    if identity is not None and not identity.cache_control:  # which the cache has with the picture
-        etag = order.etag(identity.text)
-        shared = answers.shared_headers(settings, delivery, negotiated, etag)
+    if is_conditional and identity is not None and not identity.cache_control:  # which the cache has
+        shared = answers.shared_headers(settings, delivery, negotiated, order.etag(identity.text))
         modified = identity.last_modified if is_dated else None
-        if (known := answers.not_modified(request, shared, modified)) is not None:
+        if (known := answers.not_modified(call, shared, modified)) is not None:
             return known
     result = await picture_of(services, order, identity if is_file else None)
-    picture, known = result.entry.picture, None
+    picture = result.entry.picture
     modified = picture.last_modified if is_dated else None
-    if picture.etag != etag:
-        shared = answers.shared_headers(settings, delivery, negotiated, picture.etag, result.entry)
-        known = answers.not_modified(request, shared, modified)
+    shared = answers.shared_headers(settings, delivery, negotiated, picture.etag, result.entry)
+    known = answers.not_modified(call, shared, modified) if is_conditional else None
     headers = answers.picture_headers(shared, delivery, negotiated, picture)
-    cache_header = request[HEADER_NAMES].cache
+    cache_header = call.app.names.cache
     if result.entry.freshness.scope == "public":
         prepared = Prepared(
-            principal=request[PRINCIPAL],
+            principal=call.principal,
             is_valid=is_valid,
             source=order.source,
             file=identity.text if is_file and identity is not None else None,
@@ -110,11 +106,11 @@ async def deliver(
             headers={**headers, cache_header: "hit"},
             not_modified_headers=shared,
         )
-        request.app[PREPARED].keep(request, negotiated.vary, prepared)
-    return known or answers.answer(request, picture, {**headers, cache_header: result.state})
+        call.app.urls.keep(call.request, negotiated.vary, prepared)
+    return known or answers.answer(call, picture, {**headers, cache_header: result.state})
 
 
-async def preflight(request: web.Request) -> Response:
+async def preflight(call: Call) -> Response:
     """Allow scripts of all sites to load pictures."""
     return answers.preflight()
 
@@ -142,8 +138,7 @@ ROUTES = (
             304: ("The picture with the known ETag has not changed.", {}),
         },
         failures=(402, 404, 410, 412, 416, 422, 424, 502, 504, 507),
-        from_memory=from_memory,
-        authenticate=signer_of,
+        authenticate=recalling(signer_of),
         failure=answers.failure,
         rate="pictures",
         with_slashes=True,

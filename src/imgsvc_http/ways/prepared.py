@@ -7,29 +7,22 @@ cache. If anything has changed or is not in memory, the request goes the usual w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
 import attrs
 from aiohttp import web
-from cachetools import LRUCache
 
-from imgsvc_http.answering.conditions import is_known
-from imgsvc_http.answering.header_fields import combined
+from imgsvc_http.answering.conditions import has_condition, is_known
 from imgsvc_http.answering.responses import Response
-from imgsvc_http.call import PRINCIPAL
-from imgsvc_http.gate.addresses import client_network
+from imgsvc_http.cache import Entry
+from imgsvc_http.call import Call
 from imgsvc_http.gate.authentication import Principal
-from imgsvc_http.gate.proxies import client_address, is_secure
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import Services, limit_rate, services_of
+from imgsvc_http.services import Services
 from imgsvc_http.ways.answers import cache_control
 from imgsvc_urls import AnySource, Delivery
 from imgsvc_urls.dialects import ForeignDelivery
-
-_MOST = 4096
-_USUAL_WAY = ("If-Match", "If-Unmodified-Since", "Range")
-_LONGEST = 2000  # letters of a URL and its headers; longer ones would take too much memory
 
 
 @attrs.frozen(kw_only=True)
@@ -63,64 +56,65 @@ class Prepared:
     not_modified_headers: Mapping[str, str]
 
 
-class PreparedAnswers:
-    """Keeps what is known of the URLs that were asked for last."""
+@attrs.frozen
+class Recalled:
+    """An answer that needs nothing but memory: the picture of an entry, or 304."""
 
-    def __init__(self) -> None:
-        self._vary: LRUCache[str, tuple[str, ...]] = LRUCache(_MOST)
-        self._prepared: LRUCache[tuple[str | None, ...], Prepared] = LRUCache(_MOST)
-
-    def find(self, request: web.Request) -> Prepared | None:
-        """Return what is known of the URL of a request, for a client with its headers."""
-        vary = self._vary.get(request.message.path)
-        return None if vary is None else self._prepared.get(_known_by(request, vary))
-
-    def keep(self, request: web.Request, vary: tuple[str, ...], prepared: Prepared) -> None:
-        """Remember what was found out for a request."""
-        known_by = _known_by(request, vary)
-        if sum(len(text or "") for text in known_by) <= _LONGEST:
-            self._vary[request.message.path], self._prepared[known_by] = vary, prepared
+    prepared: Prepared
+    entry: Entry | None
+    is_known: bool
 
 
-def _known_by(request: web.Request, vary: tuple[str, ...]) -> tuple[str | None, ...]:
-    return request.message.path, *(combined(request.headers, name) for name in vary)
-
-
-PREPARED = web.AppKey("prepared", PreparedAnswers)
-
-
-async def from_memory(request: web.Request) -> Response | None:
-    """Return the answer to a request if everything that it needs is in memory.
-
-    Raises:
-        Refusal: the client has sent too many requests.
-    """
-    prepared = request.app[PREPARED].find(request)
-    if prepared is None or any(name in request.headers for name in _USUAL_WAY):
+def recalled(call: Call) -> Recalled | None:
+    """Return the answer to a request, if everything that it needs is in memory and still holds."""
+    request, services = call.request, call.services
+    prepared: Prepared | None = call.app.urls.find(request)
+    if prepared is None or _goes_the_usual_way(request) or not _still_holds(services, prepared):
         return None
-    services = services_of(request)
-    server = services.settings.server
-    if not server.plain_http and not is_secure(request, server.trusted_proxies):
-        return None
-    address = client_address(request, server.trusted_proxies)
-    await services.pacing.wait(client_network(address))
-    if not _still_holds(services, prepared):
-        return None
-    knows, entry = is_known(request, prepared.etag, prepared.modified), None
+    knows, entry = False, None
+    if has_condition(request.headers):
+        knows = is_known(request, prepared.etag, prepared.modified)
     if prepared.file is None or not knows:
         entry = services.cache.fresh(prepared.key)
         if entry is None or entry.picture.etag != prepared.etag:
             return None
-    request[PRINCIPAL] = prepared.principal
-    await limit_rate(request, "pictures", prepared.principal, address)
+    return Recalled(prepared, entry, knows)
+
+
+def recalling(identify: Callable[[Call], Awaitable[Principal]]) -> Callable[[Call], Awaitable[Principal]]:
+    """Return what tells who calls: as known from memory, or as found out from the URL."""
+
+    async def caller(call: Call) -> Principal:
+        call.known = recalled(call)
+        return await identify(call) if call.known is None else call.known.prepared.principal
+
+    return caller
+
+
+async def from_memory(call: Call, identify: Callable[[Call], Awaitable[Principal]]) -> Response | None:
+    """Return the answer to a request that was recalled, or None to any other, whose URL is read now."""
+    found: Recalled | None = call.known
+    if found is not None and call.waited:
+        found = recalled(call)
+        if found is None:
+            call.principal = await identify(call)
+            await call.ticket.begin()
+    if found is None:
+        return None
+    services, prepared, entry = call.services, found.prepared, found.entry
     if entry is not None:
         services.cache.count_hit(entry)
-    headers = prepared.not_modified_headers if knows else prepared.headers
+    headers = prepared.not_modified_headers if found.is_known else prepared.headers
     if prepared.is_aging:
         headers = {**headers, "Cache-Control": cache_control(services.settings, prepared.delivery, entry)}
-    if entry is None or knows:
+    if entry is None or found.is_known:
         return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
     return Response(HTTPStatus.OK, headers, entry.picture.body)
+
+
+def _goes_the_usual_way(request: web.Request) -> bool:
+    headers = request.headers
+    return "Range" in headers or "If-Match" in headers or "If-Unmodified-Since" in headers
 
 
 def _still_holds(services: Services, prepared: Prepared) -> bool:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
 from sqlalchemy import Connection
 
 from imgsvc_http.answering.answers import Accepted, Result
 from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.answering.json_schema import body_schema, form_schema
-from imgsvc_http.answering.responses import Response, picture, success
-from imgsvc_http.call import DOCUMENT, HEADER_NAMES, PRINCIPAL, REQUEST_ID, binary_header, wants_picture
+from imgsvc_http.answering.responses import Response, finished, picture, success
+from imgsvc_http.call import Call
 from imgsvc_http.gate import quota
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.pipeline import Source
-from imgsvc_http.receiving.body import read_json
-from imgsvc_http.receiving.form import read_form
-from imgsvc_http.receiving.idempotency import Keep, once
+from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.receiving.processing_request import (
     ProcessingRequest,
     parse_request,
@@ -34,138 +31,117 @@ from imgsvc_http.receiving.processing_request import (
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.completion import run_to_completion
-from imgsvc_http.services import services_of
-from imgsvc_http.storage.source_files import Allocate
-from imgsvc_http.webhooks.jobs import WEBHOOKS
 from imgsvc_http.webhooks.records import AsyncRequest
 
 _NO_LIMIT = 2**62
 
-Read = Callable[[web.Request, Allocate], Awaitable[Source | None]]
-"""Reads a request: keeps its document as `DOCUMENT`, and returns the source if it was uploaded."""
 
-
-async def fetch(request: web.Request) -> Response:
+async def fetch(call: Call) -> Response:
     """Process the picture at a URL."""
-    return await _process(request, _read_json)
+    with phase("receive"):
+        try:
+            call.document = await call.json()
+        except Exception as error:
+            _note_failure(call, error)
+            raise
+    return await _once(call, None)
 
 
-async def upload(request: web.Request) -> Response:
+async def upload(call: Call) -> Response:
     """Process a picture that comes with the request."""
-    return await _process(request, _read_form)
+    limits = call.services.settings.limits
+    with call.services.source_files.file(call.request.content_length, call.account) as file:
+        with phase("receive"):
+            try:
+                name = await call.form(
+                    file,
+                    limits.source_bytes or _NO_LIMIT,
+                    json_limit=limits.json_bytes,
+                    on_document=partial(setattr, call, "document"),
+                )
+            except Exception as error:
+                _note_failure(call, error)
+                raise
+        return await _once(call, Source(file.path, name))
 
 
-async def _read_json(request: web.Request, allocate: Allocate) -> None:
-    settings = services_of(request).settings
-    limit, seconds = settings.limits.json_bytes, settings.server.body_seconds
-    request[DOCUMENT] = await read_json(request, limit=limit, seconds=seconds)
+async def _once(call: Call, source: Source | None) -> Response:
+    """Answer a request that was read, or as it was answered before if its key says that it is the same."""
+
+    async def parts() -> tuple[bytes, ...]:
+        return await _parts(call, source)
+
+    async def work(keep: Keep) -> Response:
+        try:
+            asked = await _asked(call, source)
+            if asked.webhook is not None:
+                return await _accepted(call, asked, source, keep)
+            return await _answered(call, asked, source)
+        except Exception as error:
+            _note_failure(call, error)
+            raise
+
+    return await call.once(parts, work)
 
 
-async def _read_form(request: web.Request, allocate: Allocate) -> Source:
-    settings = services_of(request).settings
-    file = allocate(request.content_length)
-    name = await read_form(
-        request,
-        file,
-        limit=settings.limits.source_bytes or _NO_LIMIT,
-        seconds=settings.server.body_seconds,
-        json_limit=settings.limits.json_bytes,
-        on_document=lambda document: request.__setitem__(DOCUMENT, document),
-    )
-    return Source(file.path, name)
+def _note_failure(call: Call, error: Exception) -> None:
+    """Note a failure among the recent requests of the account."""
+    call.services.requests.note_failure(call.account, call.id, error)
 
 
-async def _process(request: web.Request, read: Read) -> Response:
-    """Read the request, obtain the source, process it once, answer."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
-    services.pipeline.workers.check_room(account_id)
-    with services.source_files.allocator(account_id) as allocate:
-        with phase("receive"), _failures_noted(request):
-            source = await read(request, allocate)
-
-        async def parts() -> tuple[bytes, ...]:
-            return await _parts(request, source)
-
-        async def work(keep: Keep) -> Response:
-            with _failures_noted(request):
-                return await _work(request, source, keep)
-
-        return await once(services.answers, request, parts, work)
-
-
-async def _work(request: web.Request, source: Source | None, keep: Keep) -> Response:
-    """Process the picture, or accept the request if its result goes to a webhook."""
-    services, account_id = services_of(request), request[PRINCIPAL].account_id
-    asked = parse_request(
-        request[DOCUMENT],
-        services.settings.limits,
+async def _asked(call: Call, source: Source | None) -> ProcessingRequest:
+    """Return what the document of a request asks for."""
+    return parse_request(
+        call.document,
+        call.services.settings.limits,
         fetching=source is None,
-        binary_header=binary_header(request),
-        presets=await services.presets.of(account_id),
+        binary_header=call.binary_header,
+        presets=await call.services.presets.of(call.account),
     )
-    if asked.webhook is None:
-        return await _answer(request, asked, source)
-    await services.pipeline.check_ids(account_id, asked)
-    accepted = success(Accepted(id=request[REQUEST_ID]), HTTPStatus.ACCEPTED)
-    document = without_presets(request[DOCUMENT], asked.spec)
-    await run_to_completion(_accept(request, document, source, lambda c: keep(c, accepted)))
+
+
+async def _answered(call: Call, asked: ProcessingRequest, source: Source | None) -> Response:
+    """Obtain the source unless it was uploaded, make the picture, and answer with it or with its facts."""
+    accept = combined(call.request.headers, "Accept") if asked.is_binary else None
+    counter = quota.Count(call.services.quota, call.account)
+    done = await call.services.pipeline.process(call.id, asked, counter, source, accept=accept)
+    if asked.is_binary:
+        return picture(done.text, done.data, done.media_type, call.app.names)
+    return finished(done.text)
+
+
+async def _accepted(call: Call, asked: ProcessingRequest, source: Source | None, keep: Keep) -> Response:
+    """Keep a request durably whose result goes to a webhook, with its answer."""
+    await call.services.pipeline.check_ids(call.account, asked)
+    accepted = success(Accepted(id=call.id), HTTPStatus.ACCEPTED)
+    document = without_presets(call.document, asked.spec)
+    await run_to_completion(_keep(call, document, source, lambda connection: keep(connection, accepted)))
     return accepted
 
 
-async def _answer(request: web.Request, asked: ProcessingRequest, source: Source | None) -> Response:
-    services, binary = services_of(request), wants_picture(request)
-    done = await services.pipeline.process(
-        request[REQUEST_ID],
-        asked,
-        quota.Call(services.quota, request[PRINCIPAL].account_id),
-        source,
-        accept=combined(request.headers, "Accept") if binary else None,
-    )
-    services.requests.note_result(request[PRINCIPAL].account_id, done.result)
-    if binary:
-        return picture(done.result, done.data, done.media_type, request[HEADER_NAMES])
-    return success(done.result)
-
-
-async def _accept(
-    request: web.Request,
+async def _keep(
+    call: Call,
     document: dict[str, Any],
     source: Source | None,
     keep: Callable[[Connection], None],
 ) -> None:
-    """Keep an asynchronous request durably, with its answer."""
-    webhooks, account_id, id_ = (
-        request.config_dict[WEBHOOKS],
-        request[PRINCIPAL].account_id,
-        request[REQUEST_ID],
-    )
+    webhooks, id_ = call.app.webhooks, call.id
     if source is None:
-        await webhooks.accept(id_, account_id, AsyncRequest(document=document), keep)
+        await webhooks.accept(id_, call.account, AsyncRequest(document=document), keep)
         return
     kept = await webhooks.uploads.keep(source.path, id_, now())
     asked = AsyncRequest(document=document, source=kept, source_name=source.name)
     try:
-        await webhooks.accept(id_, account_id, asked, keep)
+        await webhooks.accept(id_, call.account, asked, keep)
     except BaseException:
         await webhooks.uploads.delete(kept)
         raise
 
 
-@contextlib.contextmanager
-def _failures_noted(request: web.Request) -> Iterator[None]:
-    """Note a failure of the block among the last requests of the account."""
-    try:
-        yield
-    except Exception as error:
-        id_, account_id = request[REQUEST_ID], request[PRINCIPAL].account_id
-        services_of(request).requests.note_failure(account_id, id_, error)
-        raise
-
-
-async def _parts(request: web.Request, source: Source | None) -> tuple[bytes, ...]:
+async def _parts(call: Call, source: Source | None) -> tuple[bytes, ...]:
     """Return what distinguishes this request from others with the same key."""
-    document = json.dumps(request[DOCUMENT], sort_keys=True, separators=(",", ":"))
-    mode = combined(request.headers, "Accept") or "" if wants_picture(request) else "JSON"
+    document = json.dumps(call.document, sort_keys=True, separators=(",", ":"))
+    mode = combined(call.request.headers, "Accept") or "" if call.wants_picture else "JSON"
     parts = (document.encode(), mode.encode("utf-8", "surrogateescape"))
     if source is None:
         return parts
@@ -196,6 +172,7 @@ def _route(name: str, handler: Any, summary: str, media_type: str, schema: dict[
         scope="process",
         binary=True,
         idempotent=True,
+        is_queued=True,
     )
 
 

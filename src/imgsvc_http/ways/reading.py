@@ -4,40 +4,37 @@ from __future__ import annotations
 
 import functools
 
-from aiohttp import web
-
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.call import Call
 from imgsvc_http.gate.authentication import Principal
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_urls import ROOT, OriginSource, PictureUrl, parse, split, verify
 from imgsvc_urls.errors import InvalidSignature
-
-SIGNED = web.RequestKey("signed", str)
-"""The path after a signature that was checked, as it was sent."""
 
 _parsed = functools.lru_cache(1024)(parse)  # pictures of a page are asked for again and again
 
 
-async def signer_of(request: web.Request) -> Principal:
+async def signer_of(call: Call) -> Principal:
     """Return the account that signed the URL of a request, or that pays for URLs without a signature.
+
+    Keep the path after the signature, as it was sent, as what the URL asks for.
 
     Raises:
         InvalidSignature: the URL is signed with no key that works.
     """
-    services = services_of(request)
-    path = request.message.path.partition(ROOT)[2]
+    services = call.services
+    path = call.request.message.path.partition(ROOT)[2]
     signed = split(path)
     if signed.key_id is None and services.settings.delivery.unsigned:
-        request[SIGNED] = signed.text
+        call.url = signed.text
         return Principal(services.settings.delivery.unsigned, None, frozenset())
     found = None if signed.key_id is None else await services.signing_keys.get(signed.key_id)
-    request[SIGNED] = verify(path, {} if found is None else {found.key.id: found.secret})
+    call.url = verify(path, {} if found is None else {found.key.id: found.secret})
     assert found is not None
     return Principal(found.key.account_id, found.key.id, frozenset())
 
 
-def read_url(request: web.Request, *, is_signed: bool) -> PictureUrl:
+def read_url(call: Call, *, is_signed: bool) -> PictureUrl:
     """Return what the URL of a request asks for.
 
     Raises:
@@ -45,7 +42,7 @@ def read_url(request: web.Request, *, is_signed: bool) -> PictureUrl:
         UrlExpired: it is not valid any more.
         InvalidSignature: it is not signed, and asks for more than unsigned URLs may.
     """
-    url = _parsed(request[SIGNED])
+    url = _parsed(call.url)
     url.check_expiry(now().timestamp())
     if not is_signed and not isinstance(url.source, OriginSource):
         raise InvalidSignature("Unsigned URLs must take their source from a named origin: sign the URL.")
@@ -54,7 +51,7 @@ def read_url(request: web.Request, *, is_signed: bool) -> PictureUrl:
             f"Unsigned URLs must name presets only, got the option '{next(iter(url.options))}': sign the "
             "URL, or write a preset."
         )
-    if url.options and services_of(request).settings.delivery.presets_only:
+    if url.options and call.services.settings.delivery.presets_only:
         raise SpecError(
             Problem(name, f"Option '{name}' must be part of a preset, since this service allows presets only")
             for name in url.options

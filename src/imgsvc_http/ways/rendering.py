@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterator
 from http import HTTPStatus
 
 import attrs
@@ -20,9 +18,10 @@ from imgsvc_http.fetching.fetcher import NotModified
 from imgsvc_http.fetching.origins import Identity
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate import quota
+from imgsvc_http.gate.admission import too_many
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.pipeline import Source
-from imgsvc_http.services import Services, limit_misses
+from imgsvc_http.services import Services
 from imgsvc_http.settings import DeliverySettings
 from imgsvc_http.workers.tasks import TaskResult
 from imgsvc_urls import AnySource, InlineSource, UrlSource
@@ -63,9 +62,11 @@ class Order:
         """True if the picture is never cached: the current profile picture is always wanted."""
         return isinstance(self.source, UrlSource) and is_social(self.source.url)
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What determines the picture, beside account and source."""
+    parts: tuple[str, ...] = attrs.field(init=False)
+    """What determines the picture, beside account and source."""
+
+    @parts.default
+    def _determining(self) -> tuple[str, ...]:
         asked = self.asked.digest if isinstance(self.asked, Spec) else self.asked.key
         return asked, self.accept or "", self.version or "", PIXELS_VERSION
 
@@ -101,7 +102,7 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
     bounds = cache.freshness_bounds
 
     async def produce(known: Entry | None) -> Made | Unchanged:
-        made = await _make(services, order, known.picture.identity if known else None)
+        made = await _make(services, order, None if known is None else _identity_of(known.picture))
         if isinstance(made, NotModified):
             assert known is not None
             return Unchanged(bounds.renewed(known.freshness, made.headers))
@@ -119,39 +120,56 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
 
 
 async def _make(
-    services: Services, order: Order, known: str | None
+    services: Services, order: Order, known: Identity | None
 ) -> tuple[Picture, MultiMapping[str]] | NotModified:
     """Return a picture and the headers of its source, unless the source has the known identity."""
     limits, account_id = services.settings.limits, order.account_id
     services.pipeline.workers.check_room(account_id)
     if known is None:
-        await limit_misses(services, account_id)
-    async with contextlib.AsyncExitStack() as stack:
-        with phase("fetch"):
-            opened = await stack.enter_async_context(
-                services.origins.opened(
-                    order.source,
-                    known,
-                    limits.source_bytes,
-                    account=account_id,
-                    version=order.version,
-                    epoch=services.cache.epoch,
-                )
-            )
+        await _limit_misses(services, account_id)
+    with phase("fetch"):
+        opened, release = await services.origins.open(
+            order.source,
+            known,
+            limits.source_bytes,
+            account=account_id,
+            version=order.version,
+            epoch=services.cache.epoch,
+        )
+    try:
         if isinstance(opened, NotModified):
             return opened
         if known is not None:
-            await limit_misses(services, account_id)
+            await _limit_misses(services, account_id)
         made = await _rendered(services, order, Source(opened.path, opened.name))
+    finally:
+        release()
     picture = Picture(
         body=made.data,
         content_type=made.facts["media_type"],
         etag=order.etag(opened.identity.text),
         identity=opened.identity.text,
+        conditions=opened.identity.conditions,
         last_modified=opened.identity.last_modified,
-        facts={NAME: made.facts["output"]["name"]},
+        facts={NAME: made.facts["name"]},
     )
     return picture, opened.headers
+
+
+def _identity_of(picture: Picture) -> Identity:
+    """Return the identity of the source that a picture was made of."""
+    return Identity(picture.identity, conditions=picture.conditions)
+
+
+async def _limit_misses(services: Services, account_id: str) -> None:
+    """Count a picture by URL that is made for an account.
+
+    Raises:
+        Refusal: too many were made for the account.
+    """
+    rate = await services.rates.count_miss(account_id)
+    if not rate.allowed:
+        raise too_many(rate)
 
 
 async def _rendered(services: Services, order: Order, source: Source) -> TaskResult:
@@ -162,8 +180,8 @@ async def _rendered(services: Services, order: Order, source: Source) -> TaskRes
         if "request" not in told.facts:
             return told
         spec = restore(told.facts["request"])
-    call = quota.Call(services.quota, account_id)
-    return await services.pipeline.render(source, spec, limits, call, accept=order.accept)
+    counter = quota.Count(services.quota, account_id)
+    return await services.pipeline.render(source, spec, limits, counter, accept=order.accept)
 
 
 def _shown(source: AnySource) -> str:
@@ -173,16 +191,22 @@ def _shown(source: AnySource) -> str:
     return source.url if isinstance(source, UrlSource) else f"{source.origin}/{source.path}"
 
 
-@contextlib.contextmanager
-def _source_errors(services: Services, order: Order) -> Iterator[None]:
+@attrs.frozen
+class _source_errors:  # noqa: N801 (a context manager, without a generator for each use)
     """Answer errors of sources as such, since the URL itself is right."""
-    try:
-        yield
-    except (SourceError, SourceTooLarge, ImageTooLarge) as error:
-        is_missing = isinstance(error, SourceRefused) and error.is_missing
-        headers = {"Cache-Control": MISSING if is_missing else "no-store"}
-        status = _failure_status(services.settings.delivery, order, error)
-        raise Refusal(error.slug, status, error.message, headers) from error
+
+    _services: Services
+    _order: Order
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, SourceError | SourceTooLarge | ImageTooLarge):
+            is_missing = isinstance(error, SourceRefused) and error.is_missing
+            headers = {"Cache-Control": MISSING if is_missing else "no-store"}
+            status = _failure_status(self._services.settings.delivery, self._order, error)
+            raise Refusal(error.slug, status, error.message, headers) from error
 
 
 def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> int:

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
 
 from aiohttp import web
 
-from imgsvc_http.answering.bodies import BODIES
+from imgsvc_http.answering.bodies import BodiesUnderWay
 from imgsvc_http.answering.conditions import asked_range, is_known
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.answering.json_schema import FILE
+from imgsvc_http.answering.json_schema import FILE, Parameter, path_parameter
 from imgsvc_http.answering.responses import Response
+from imgsvc_http.call import Call
 from imgsvc_http.pipeline import IMAGES_PATH
-from imgsvc_http.routing import Parameter, Route, path_parameter
+from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
-from imgsvc_http.services import services_of
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
 
 
-async def image(request: web.Request) -> Response | web.StreamResponse:
+async def image(call: Call) -> Response | web.StreamResponse:
     """Return a picture, or a range of its bytes."""
-    return await serve(request, services_of(request).pipeline.temporary, request.match_info["name"], now())
+    storage, name = call.services.pipeline.temporary, call.request.match_info["name"]
+    return await serve(call.request, storage, name, now(), call.app.bodies, call.complete)
 
 
 async def serve(
-    request: web.Request, storage: TemporaryStorage, name: str, now: datetime
+    request: web.Request,
+    storage: TemporaryStorage,
+    name: str,
+    moment: datetime,
+    bodies: BodiesUnderWay,
+    complete: Callable[[web.StreamResponse], None],
 ) -> Response | web.StreamResponse:
-    """Answer with a picture of temporary storage, as HTTP has it for conditions and ranges."""
+    """Answer with a picture of temporary storage, as HTTP has it for conditions and ranges.
+
+    ``complete`` sets the headers of a response that is sent part by part.
+    """
     stored = stored_of(name)
     if stored is None:
         raise refusal("not_found", what="image")
-    if stored.expires_at <= now:
+    if stored.expires_at <= moment:
         raise refusal("expired", what="image")
     try:
         whole = await storage.mapped(name)
@@ -42,7 +52,7 @@ async def serve(
     headers = {
         "Content-Type": stored.media_type,
         "Content-Disposition": "inline",
-        "Cache-Control": f"private, max-age={max(0, int((stored.expires_at - now).total_seconds()))}",
+        "Cache-Control": f"private, max-age={max(0, int((stored.expires_at - moment).total_seconds()))}",
         "ETag": etag,
         "Accept-Ranges": "bytes",
         "X-Content-Type-Options": "nosniff",
@@ -59,10 +69,11 @@ async def serve(
         return Response(status, headers, whole[start:end])
     response = web.StreamResponse(status=status, headers=headers)
     response.content_length = end - start
+    complete(response)
     writer = await response.prepare(request)
     if request.method != "HEAD" and writer is not None:
         async for chunk in storage.read(name, start, end):
-            await request.app[BODIES].send(chunk, writer)
+            await bodies.send(chunk, writer)
     await response.write_eof()
     return response
 

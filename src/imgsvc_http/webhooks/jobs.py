@@ -7,17 +7,17 @@ committed together with the record. Each job reads the record first, so running 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from datetime import timedelta
 from typing import Any
 
 import attrs
-from aiohttp import web
 
 from imgsvc_core.errors import SourceUnreachable
 from imgsvc_http.answering.answers import unstructured
 from imgsvc_http.answering.errors import as_refusal, refusal
-from imgsvc_http.answering.responses import failure_body, success_body
+from imgsvc_http.answering.responses import failure_body
 from imgsvc_http.fetching.resolver import ACCOUNT
 from imgsvc_http.gate import quota
 from imgsvc_http.monitoring.phases import begin_phases
@@ -164,9 +164,9 @@ class Webhooks:
             refused = as_refusal(error, work.id)
             services.metrics.count_error(refused.slug)
             return failure_body(refused, work.id)
-        services.requests.note_result(work.account_id, done.result)
         services.metrics.count_phases(phases)
-        return success_body(done.result)
+        answer: dict[str, Any] = json.loads(done.text)
+        return answer
 
     async def _upload(self, request: AsyncRequest, allocate: Allocate) -> Source | None:
         if request.source is None:
@@ -265,9 +265,6 @@ class Webhooks:
         newest = await accounts.webhook_secret(db, vault, account_id)
         previous = await accounts.previous_webhook_secret(db, vault, account_id, now())
         return tuple(filter(None, (newest, previous))) or None
-
-
-WEBHOOKS = web.AppKey("webhooks", Webhooks)
 
 
 def _delay(work: Work) -> int:

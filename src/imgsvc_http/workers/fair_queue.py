@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import heapq
 import itertools
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -21,20 +21,13 @@ class WaitedTooLong(Exception):
 
 
 @attrs.define(eq=False)
-class _Request:
-    account: _Account
-    since: float
-    slot: asyncio.Future[None]
-
-
-@attrs.define(eq=False)
 class _Account:
     """An account with its requests, or with its background requests. ``used`` is the seconds of its work."""
 
     background: bool
     used: float
-    running: dict[_Request, float] = attrs.field(factory=dict)
-    waiting: deque[_Request] = attrs.field(factory=deque)
+    running: dict[Slot, float] = attrs.field(factory=dict)
+    waiting: deque[Slot] = attrs.field(factory=deque)
 
     def used_until(self, now: float) -> float:
         """Return the time that its work has taken, including running work."""
@@ -43,9 +36,9 @@ class _Account:
 
 @attrs.define(eq=False)
 class _Line:
-    """The number of requests that wait, in the background or not, and whose turn comes first.
+    """The number of requests that wait, in the background or not, and which account comes first.
 
-    Only the time of accounts of which nothing runs stands still. The others are too few to be sorted.
+    Accounts of which nothing runs are sorted, as the time of their work does not grow. The others are few.
     """
 
     waiting: int = 0
@@ -66,6 +59,49 @@ class _Line:
         return None
 
 
+@attrs.define(eq=False)
+class Slot:
+    """A slot for a request of an account, which is held from `take` to `give_back`, or for a block."""
+
+    _queue: FairQueue
+    key: tuple[str, bool]
+    account: _Account = attrs.field(init=False)
+    since: float = 0.0
+    granted: asyncio.Future[None] | None = None
+
+    async def take(self) -> None:
+        """Wait for the slot.
+
+        Raises:
+            QueueFull: there is no room to wait.
+            WaitedTooLong: no slot became free in time.
+        """
+        if self._queue.begin(self):
+            return
+        assert self.granted is not None
+        try:
+            if not self.granted.done():
+                async with asyncio.timeout(self._queue.patience(self)):
+                    await self.granted
+            self.granted.result()
+        except TimeoutError:
+            self._queue.end(self)
+            raise WaitedTooLong from None
+        except BaseException:
+            self._queue.end(self)
+            raise
+
+    def give_back(self) -> None:
+        """Give the slot to the request that is next."""
+        self._queue.end(self)
+
+    async def __aenter__(self) -> None:
+        await self.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.give_back()
+
+
 class FairQueue:
     """Slots for requests of accounts. The next free slot goes to the account whose work took the least time.
 
@@ -82,7 +118,7 @@ class FairQueue:
             default.
         room: how many requests may wait.
         seconds: how long a request may wait; None for as long as it takes.
-        clock: the time in seconds; that of the event loop by default.
+        clock: the time in seconds.
     """
 
     def __init__(
@@ -93,23 +129,20 @@ class FairQueue:
         room: int,
         seconds: float | None,
         patient: int | None = None,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slots = slots
         self._extra = extra
         self._patient = slots if patient is None else patient
         self._room = room
         self._seconds = seconds
-        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._clock = clock
+        self.running = 0
+        """The number of requests that have a slot."""
         self._accounts: dict[tuple[str, bool], _Account] = {}
         self._working: dict[_Account, None] = {}  # of which requests run
         self._lines = {background: _Line() for background in (False, True)}
         self._last_start = 0.0
-
-    @property
-    def running(self) -> int:
-        """The number of requests that have a slot."""
-        return sum(len(account.running) for account in self._working)
 
     @property
     def waiting(self) -> int:
@@ -140,63 +173,78 @@ class FairQueue:
 
     def check_room(self, name: str) -> None:
         """Raise `QueueFull` if another request of the account would be turned away at once."""
-        if self.waiting >= self._room:
+        if self._lines[False].waiting >= self._room:
             mine = self._accounts.get((name, False))
             if mine is not None and len(mine.waiting) >= max(
                 len(item.waiting) for item in self._of(background=False)
             ):
                 raise QueueFull
 
-    @contextlib.asynccontextmanager
-    async def slot(self, name: str, *, background: bool = False) -> AsyncIterator[None]:
-        """Hold a slot for the block.
+    def slot(self, name: str, *, background: bool = False) -> Slot:
+        """Return a slot for a request of an account, to be taken.
 
         A ``background`` request waits as long as it takes and takes no room from the others. It waits in a
         line of its own, so that a backlog of them does not hold up what the account asks for now.
+        """
+        return Slot(self, (name, background))
+
+    def begin(self, slot: Slot) -> bool:
+        """Give a slot at once if nobody waits and one is free, and return True. Otherwise it waits.
 
         Raises:
             QueueFull: there is no room to wait.
-            WaitedTooLong: no slot became free in time.
         """
+        name, background = slot.key
+        now = slot.since = self._clock()
+        if self.running < self._slots and not self._lines[False].waiting and not self._lines[True].waiting:
+            slot.account = self._account(slot.key, now)
+            self._start(slot, now)
+            return True
         if not background:
             self.check_room(name)
-        now = self._clock()
-        account = self._accounts.get((name, background))
-        if account is None:
-            active = [*self._working, *self._firsts()]
-            least = min((item.used_until(now) for item in active), default=0.0)
-            account = self._accounts[name, background] = _Account(background, least)
-        request = _Request(account, now, asyncio.get_running_loop().create_future())
+        account = slot.account = self._account(slot.key, now)
+        slot.granted = asyncio.get_running_loop().create_future()
         line = self._lines[background]
         line.waiting += 1
-        account.waiting.append(request)
+        account.waiting.append(slot)
         if len(account.waiting) == 1 and not account.running:
             line.add(account)
-        try:
-            self._start_next()
-            self._drop_newest_of_longest()
-            if not request.slot.done():
-                async with asyncio.timeout(None if background else self._seconds):
-                    await request.slot
-        except TimeoutError:
-            raise WaitedTooLong from None
-        else:
-            yield
-        finally:
-            self._end((name, background), request)
+        self._start_next()
+        self._drop_newest_of_longest()
+        return False
+
+    def patience(self, slot: Slot) -> float | None:
+        """Return how many seconds a request waits for a slot."""
+        return None if slot.account.background else self._seconds
+
+    def _account(self, key: tuple[str, bool], now: float) -> _Account:
+        account = self._accounts.get(key)
+        if account is None:
+            least = 0.0
+            if self._accounts:
+                active = [*self._working, *self._firsts()]
+                least = min((item.used_until(now) for item in active), default=0.0)
+            account = self._accounts[key] = _Account(key[1], least)
+        return account
+
+    def _start(self, slot: Slot, now: float) -> None:
+        self._last_start = slot.account.running[slot] = now
+        self._working[slot.account] = None
+        self.running += 1
 
     def _start_next(self) -> None:
         """Give free slots to those who are next."""
         while (account := self._next()) is not None:
-            request = account.waiting.popleft()
+            slot = account.waiting.popleft()
             self._lines[account.background].waiting -= 1
-            if request.slot.done():  # its client has gone
+            if slot.granted is None or slot.granted.done():  # its client has gone
                 continue
-            self._last_start = account.running[request] = self._clock()
-            self._working[account] = None
-            request.slot.set_result(None)
+            self._start(slot, self._clock())
+            slot.granted.set_result(None)
 
     def _next(self) -> _Account | None:
+        if not self._lines[False].waiting and not self._lines[True].waiting:
+            return None
         candidates = [*self._firsts(), *(account for account in self._working if account.waiting)]
         running = self.running
         if running >= self._slots:
@@ -213,20 +261,23 @@ class FairQueue:
     def _has_extra(self, account: _Account, running: int) -> bool:
         return not account.running and running < self._slots + self._extra
 
-    def _end(self, key: tuple[str, bool], request: _Request) -> None:
-        account, line = request.account, self._lines[request.account.background]
-        start = account.running.pop(request, None)
+    def end(self, slot: Slot) -> None:
+        """Note that a request has ended, or waits no longer."""
+        account = slot.account
+        line = self._lines[account.background]
+        start = account.running.pop(slot, None)
         if start is not None:
+            self.running -= 1
             account.used += self._clock() - start
             if not account.running:
                 del self._working[account]
                 if account.waiting:
                     line.add(account)
-        elif request in account.waiting:
-            account.waiting.remove(request)
+        elif slot in account.waiting:
+            account.waiting.remove(slot)
             line.waiting -= 1
-        if not account.running and not account.waiting and self._accounts.get(key) is account:
-            del self._accounts[key]
+        if not account.running and not account.waiting and self._accounts.get(slot.key) is account:
+            del self._accounts[slot.key]
         self._start_next()
 
     def _firsts(self) -> list[_Account]:
@@ -242,5 +293,5 @@ class FairQueue:
             longest = max(self._of(background=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
             self._lines[False].waiting -= 1
-            if not dropped.slot.done():
-                dropped.slot.set_exception(QueueFull())
+            if dropped.granted is not None and not dropped.granted.done():
+                dropped.granted.set_exception(QueueFull())

@@ -13,7 +13,8 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from imgsvc_http.workers.worker_loads import WorkerLoads
 from imgsvc_urls.errors import DialectError
 
 _log = logging.getLogger(__name__)
+_DECODER = json.JSONDecoder()
 
 # The library stops in time by itself. A codec that does not look at the time is killed a little later.
 _GRACE_SECONDS = 1.0
@@ -146,22 +148,36 @@ class ForkedWorkers:
 
     async def _try(self, task: Task, source: Path, account: str, *, background: bool) -> TaskResult:
         """Run a task in a worker; raise `_Lost` if it can be done again."""
-        async with contextlib.AsyncExitStack() as stack:
-            with phase("queue"):
+        slot = self.queue.slot(account, background=background)
+        waiting = phase("queue")
+        with waiting:
+            try:
+                await slot.take()
+            except (QueueFull, WaitedTooLong):
+                raise refusal("overloaded") from None
+        self._lent += 1
+        try:
+            with waiting:
                 try:
-                    await stack.enter_async_context(self.queue.slot(account, background=background))
-                except (QueueFull, WaitedTooLong):
-                    raise refusal("overloaded") from None
-                try:
-                    worker = await stack.enter_async_context(self._worker(account))
+                    worker = await self._take(is_low=self._loads.exceeds_share(account))
                 except MachineFailed as error:
                     raise _Lost(error) from None
-            file = os.open(source, os.O_RDONLY)
             try:
-                with self._working(worker, account) as threads:
-                    return await self._run(worker, task, threads, file, background=background)
+                file = os.open(source, os.O_RDONLY)
+                try:
+                    threads = self._begin(worker, account)
+                    try:
+                        return await self._run(worker, task, threads, file, background=background)
+                    finally:
+                        self._end(worker, account)
+                finally:
+                    os.close(file)
             finally:
-                os.close(file)
+                await self._keep_or_end(worker)  # a worker whose reply is outstanding is killed
+        finally:
+            self._lent -= 1
+            self._refill()
+            slot.give_back()
 
     def check_room(self, account: str) -> None:
         """Refuse a request before its body is read or its source fetched, if no more of its account can wait.
@@ -191,8 +207,7 @@ class ForkedWorkers:
     ) -> TaskResult:
         seconds = task.limits.seconds
         try:
-            async with asyncio.timeout(None if seconds is None else seconds + _GRACE_SECONDS):
-                reply, data = await worker.run(task, threads, source)
+            reply, data = await worker.run(task, threads, source, seconds and seconds + _GRACE_SECONDS)
         except TimeoutError:
             self.ends["timeout"] += 1
             assert seconds is not None
@@ -215,9 +230,8 @@ class ForkedWorkers:
             raise _error(reply)
         return TaskResult(reply["facts"], data)
 
-    @contextlib.contextmanager
-    def _working(self, worker: _Worker, account: str) -> Iterator[int]:
-        """Note that a worker runs a task of an account. Give how many threads it may have.
+    def _begin(self, worker: _Worker, account: str) -> int:
+        """Note that a worker runs a task of an account. Return how many threads it may have.
 
         What runs at a low priority takes no cores from the others, and does not count for them.
         """
@@ -226,12 +240,12 @@ class ForkedWorkers:
         self._loads.begin(account)
         running[number] += not worker.is_low
         self._lower_others()
-        try:
-            yield 1 if worker.is_low else max(1, self._threads // running.total())
-        finally:
-            running[number] -= not worker.is_low
-            self._loads.end(account)
-            del self._running[worker]
+        return 1 if worker.is_low else max(1, self._threads // running.total())
+
+    def _end(self, worker: _Worker, account: str) -> None:
+        self._share.running[self._share.number] -= not worker.is_low
+        self._loads.end(account)
+        del self._running[worker]
 
     def _lower_others(self) -> None:
         """Lower the priority of tasks whose accounts have come to take more than their share."""
@@ -239,20 +253,6 @@ class ForkedWorkers:
             if not worker.is_low and self._loads.exceeds_share(account):
                 worker.lower()
                 self._share.running[self._share.number] -= 1
-
-    @contextlib.asynccontextmanager
-    async def _worker(self, account: str) -> AsyncIterator[_Worker]:
-        """Borrow a worker. One whose reply is outstanding at the end is killed."""
-        self._lent += 1
-        try:
-            worker = await self._take(is_low=self._loads.exceeds_share(account))
-            try:
-                yield worker
-            finally:
-                await self._keep_or_end(worker)
-        finally:
-            self._lent -= 1
-            self._refill()
 
     async def _keep_or_end(self, worker: _Worker) -> None:
         if worker.busy:
@@ -287,7 +287,7 @@ class ForkedWorkers:
 
         One of low priority has no use any more when there is a task for none but such ones.
         """
-        for worker in sorted(self._idle, key=lambda worker: worker.is_low != is_low):
+        for worker in sorted(self._idle, key=attrgetter("is_low"), reverse=is_low):
             self._idle.remove(worker)
             if not worker.alive():
                 self.ends["killed"] += 1
@@ -392,25 +392,42 @@ class _Worker:
     _received: bytearray = attrs.field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
     _count: int = 0
     _closed: bool = False
+    _is_late: bool = False  # and so its last task: it is ended
     _arrived: asyncio.Future[None] | None = None
 
     def __attrs_post_init__(self) -> None:
         asyncio.get_running_loop().add_reader(self.connection, self._receive)
 
-    async def run(self, task: Task, threads: int, source: int) -> tuple[dict[str, Any], bytes]:
+    async def run(
+        self, task: Task, threads: int, source: int, seconds: float | None
+    ) -> tuple[dict[str, Any], bytes]:
         """Send a task with its source, and return the reply.
 
         Raises:
             ConnectionError: the worker died.
+            TimeoutError: it did not reply in time.
         """
         self.tasks += 1
         self.busy = True
+        loop = asyncio.get_running_loop()
+        timer = None if seconds is None else loop.call_later(seconds, self._give_up)
+        try:
+            await self._send(task, threads, source, seconds)
+            return await self._reply()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def _send(self, task: Task, threads: int, source: int, seconds: float | None) -> None:
         pickled = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
         message = REQUEST.pack(len(pickled)) + pickled
         sent = socket.send_fds(self.connection, [message], [source])  # the socket is empty: some fit in
         if sent < len(message):
             loop = asyncio.get_running_loop()
-            await loop.sock_sendall(self.connection, memoryview(message)[sent:])
+            async with asyncio.timeout(seconds):
+                await loop.sock_sendall(self.connection, memoryview(message)[sent:])
+
+    async def _reply(self) -> tuple[dict[str, Any], bytes]:
         await self._arrival(REPLY.size)
         told, size = REPLY.unpack_from(self._received)
         end = REPLY.size + told + size
@@ -420,7 +437,7 @@ class _Worker:
         view, self._count = memoryview(self._received), 0
         if end > _REPLY_BYTES:
             self._received = bytearray(_REPLY_BYTES)
-        reply = json.loads(bytes(view[REPLY.size : REPLY.size + told]))
+        reply = _DECODER.decode(str(view[REPLY.size : REPLY.size + told], "utf-8"))
         self.busy = "ended" in reply  # the fork server tells so of a worker that is gone
         return reply, bytes(view[REPLY.size + told : end])
 
@@ -429,8 +446,16 @@ class _Worker:
         while self._count < enough:
             if self._closed:
                 raise ConnectionResetError("The worker died.")
+            if self._is_late:
+                raise TimeoutError
             self._arrived = asyncio.get_running_loop().create_future()
             await self._arrived
+
+    def _give_up(self) -> None:
+        """End the wait for a reply that comes too late."""
+        self._is_late = True
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
 
     def _receive(self) -> None:
         """Receive what has arrived of a reply, or note that the worker died."""

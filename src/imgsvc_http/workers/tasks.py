@@ -15,6 +15,7 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
+from imgsvc_http.answering.answers import BRIEF, told
 from imgsvc_urls.dialects import ForeignUrl
 from imgsvc_urls.dialects.translating import translate
 
@@ -75,7 +76,7 @@ class Process:
 
     ``watermarks`` are the encoded pictures that the spec names, by id. ``target`` is the file that the result
     is written to, without its suffix. ``plan`` says whether to tell how it was done, and ``digest`` whether
-    to tell the SHA-256 of the source and the result.
+    answers tell of source and result, with their SHA-256.
     """
 
     name: str
@@ -93,9 +94,10 @@ class Process:
         return _process, (_pickled(self.spec), _pickled(self.limits), more)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
-        """Return the result with its ``input``, ``output``, ``timing`` and ``media_type``.
+        """Return the result: its ``media_type``, its ``name``, the ``timing``, and what answers tell of it.
 
-        If there is a target, ``written`` is 0, or the number of the error of the system.
+        ``told`` is JSON text for `result_text`, and ``brief`` is for the list of recent requests. If there is
+        a target, ``written`` is 0, or the number of the error of the system.
         """
         result = imgsvc.process(
             source,
@@ -108,17 +110,21 @@ class Process:
             threads=threads,
         )
         row = FORMATS[result.output.format]
-        described = result.to_dict()
-        described["output"] |= _encoding(row, result.output)
-        described["output"]["name"] = f"{Path(self.name).stem or 'image'}{row.suffix}"
-        described["media_type"] = row.media_type
-        if self.plan:
-            described["plan"] = result.plan.lines()
+        name = f"{Path(self.name).stem or 'image'}{row.suffix}"
+        facts: dict[str, Any] = {
+            "media_type": row.media_type,
+            "name": name,
+            "timing": attrs.asdict(result.timing),
+        }
+        if self.digest:
+            output = {**result.output.to_dict(), **_encoding(row, result.output), "name": name}
+            facts["told"] = told(result, output, result.plan.lines() if self.plan else None)
+            facts["brief"] = {"source": result.input.name, **{name: output[name] for name in BRIEF}}
         if self.target is not None:
             started = time.perf_counter()
-            described["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)
-            described["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        return TaskResult(described, result.data)
+            facts["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)
+            facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
+        return TaskResult(facts, result.data)
 
 
 def _write(path: Path, data: bytes) -> int:
@@ -151,9 +157,9 @@ class Translate:
             return TaskResult({"request": imgsvc.unparse(spec)})
         if spec is not None:
             name = f"{Path(self.name).stem or 'image'}.json"
-            return TaskResult({"media_type": spec.media_type, "output": {"name": name}}, spec.body)
+            return TaskResult({"media_type": spec.media_type, "name": name}, spec.body)
         format_ = imgsvc.inspect(source, name=self.name, limits=self.limits).format
-        facts = {"media_type": FORMATS[format_].media_type, "output": {"name": self.name}}
+        facts = {"media_type": FORMATS[format_].media_type, "name": self.name}
         return TaskResult(facts, source)
 
 

@@ -27,7 +27,8 @@ PICTURES = ("png", "png_gray", "png_alpha")
 def facts(picture: str, **output: Any) -> dict[str, Any]:
     """What is told of a result."""
     task = Process(name="x.png", spec=parse({"output": output}), limits=Limits())
-    return dict(task.run(getattr(encoded, picture)().data, 1).facts["output"])
+    before, _ = task.run(getattr(encoded, picture)().data, 1).facts["told"]
+    return dict(json.loads(f"{{{before}}}}}")["output"])
 
 
 @pytest.mark.parametrize("format", LOSSY)

@@ -23,7 +23,7 @@ async def test_bodies_of_any_size_come_whole(method: str, size: int) -> None:
     answer, bodies = Response(HTTPStatus.OK, headers, body), BodiesUnderWay(1 << 23)
 
     async def handle(_: web.Request) -> web.StreamResponse:
-        return answer.to_aiohttp(bodies)
+        return web.Response(status=answer.status, headers=answer.headers, body=answer.payload(bodies))
 
     app = web.Application()
     app.router.add_route("*", "/", handle)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import attrs
 import pytest
 
-from imgsvc_http.fetching.shared_sources import SharedSources
+from imgsvc_http.fetching.shared_sources import Shared, SharedSources
 from imgsvc_http.storage.source_files import Allocate, SourceFiles
 
 pytestmark = pytest.mark.asyncio
 
 SIZE = 100_000
+
+
+@contextlib.asynccontextmanager
+async def used(taking: Awaitable[Shared[tuple[Path, int]]]) -> AsyncIterator[Shared[tuple[Path, int]]]:
+    found = await taking
+    try:
+        yield found
+    finally:
+        found.release()
 
 
 @attrs.define
@@ -39,7 +49,7 @@ class Sources:
         return file.path, number
 
     async def get(self, key: str = "a", seconds: float = 0) -> int:
-        async with self.shared.get(key, "account", self.fetch, lambda _: seconds) as found:
+        async with used(self.shared.take(key, "account", self.fetch, lambda _: seconds)) as found:
             path, number = found.result
             assert path.read_bytes() == bytes([number]) * SIZE
             await asyncio.sleep(0)
@@ -81,7 +91,7 @@ async def test_what_is_kept_serves_later_ones_until_its_time(make: Callable[[int
     sources = make(10**6)
     sources.may_end.set()
     assert [await sources.get(seconds=0.3) for _ in range(3)] == [1, 1, 1]
-    async with sources.shared.get("a", "account", sources.fetch, lambda _: 0.3) as found:
+    async with used(sources.shared.take("a", "account", sources.fetch, lambda _: 0.3)) as found:
         assert 0 <= found.age < 0.3
         assert found.result[1] == 1
         await asyncio.sleep(0.4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,39 +15,48 @@ pytestmark = pytest.mark.asyncio
 MANY, STEPS = 60, 40
 
 
+@contextlib.asynccontextmanager
+async def begun(pacing: RequestPacing, name: str) -> AsyncIterator[None]:
+    await pacing.begin(name)
+    try:
+        yield
+    finally:
+        pacing.end(name)
+
+
 async def test_few_requests_of_a_client_begin_while_another_one_is_served() -> None:
-    pacing, begun = RequestPacing(), 0
-    async with pacing.begun("modest"):
+    pacing, count = RequestPacing(), 0
+    async with begun(pacing, "modest"):
 
         async def request() -> None:
-            nonlocal begun
-            async with pacing.begun("greedy"):
-                begun += 1
+            nonlocal count
+            async with begun(pacing, "greedy"):
+                count += 1
 
         requests = [asyncio.create_task(request()) for _ in range(MANY)]
         for _ in range(STEPS):
             await asyncio.sleep(0)
-        assert 0 < begun <= STEPS / 8
+        assert 0 < count <= STEPS / 8
         async with asyncio.timeout(60):
             await asyncio.gather(*requests)
-    assert begun == MANY
+    assert count == MANY
 
 
 async def test_a_client_that_is_alone_is_not_held_back() -> None:
     pacing = RequestPacing()
     for _ in range(2):
-        async with pacing.begun("alone"), pacing.begun("alone"):
+        async with begun(pacing, "alone"), begun(pacing, "alone"):
             pass
-    begun = 0
+    count = 0
 
     async def request() -> None:
-        nonlocal begun
-        async with pacing.begun("alone"):
-            begun += 1
+        nonlocal count
+        async with begun(pacing, "alone"):
+            count += 1
 
     requests = [asyncio.create_task(request()) for _ in range(MANY)]
     await asyncio.sleep(0)
-    assert begun == MANY
+    assert count == MANY
     await asyncio.gather(*requests)
 
 
@@ -57,10 +68,10 @@ async def test_quick_requests_of_a_client_take_turns_while_another_one_is_served
         await pacing.wait("greedy")
         answered += 1
 
-    async with pacing.begun("greedy"):
+    async with begun(pacing, "greedy"):
         await quick()
         assert answered == 1  # at once, as no other client is served
-    async with pacing.begun("modest"):
+    async with begun(pacing, "modest"):
         requests = [asyncio.create_task(quick()) for _ in range(MANY)]
         for _ in range(STEPS):
             await asyncio.sleep(0)
@@ -73,10 +84,10 @@ async def test_a_request_that_is_cancelled_while_it_waits_holds_back_no_other() 
     pacing = RequestPacing()
 
     async def request() -> None:
-        async with pacing.begun("greedy"):
+        async with begun(pacing, "greedy"):
             pass
 
-    async with pacing.begun("modest"):
+    async with begun(pacing, "modest"):
         requests = [asyncio.create_task(request()) for _ in range(3)]
         await asyncio.sleep(0)
         requests[0].cancel()

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from imgsvc_http.gate.proxies import client_address, is_secure
+from imgsvc_http.gate.proxies import client_of
 from tests.http.sources import serving
 
 pytestmark = pytest.mark.asyncio
@@ -22,7 +22,8 @@ async def told(*headers: tuple[str, str], trusted: bool = True) -> str:
     proxies = PROXIES if trusted else ()
 
     async def answer(request: web.Request) -> web.Response:
-        return web.Response(text=f"{client_address(request, proxies)} {is_secure(request, proxies)}")
+        address, is_secure = client_of(request, proxies)
+        return web.Response(text=f"{address} {is_secure}")
 
     async with (
         serving({"/": answer}) as url,

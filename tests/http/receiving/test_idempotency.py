@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import itertools
 import json
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from functools import partial
 
 import pytest
 import pytest_asyncio
-from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from sqlalchemy import select
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.errors import Refusal, refusal
-from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.answering.responses import Response
-from imgsvc_http.call import HEADER_NAMES, PRINCIPAL, REQUEST_ID
-from imgsvc_http.gate.authentication import Principal
+from imgsvc_http.answering.responses import Response, failure
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.receiving.idempotency import AnswerStore, Keep, KeyClaim, fingerprint
 from imgsvc_http.state import accounts, keyfiles
@@ -148,12 +144,21 @@ async def test_keys_have_a_length_and_can_be_printed(db: Database, account: Acco
     assert await _fresh(db, account, key="ü" * 255)
 
 
-def _request(account: Account, key: str = "key") -> web.Request:
+async def _once(
+    db: Database,
+    account: Account,
+    work: Callable[[Keep], Awaitable[Response]],
+    *,
+    key: str = "key",
+) -> Response:
+    async def parts() -> tuple[bytes, ...]:
+        return (b"body",)
+
+    def failed(refused: Refusal) -> Response:
+        return failure(refused, "id")
+
     request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": key})
-    request[PRINCIPAL] = Principal(account.id, "id of a key", frozenset())
-    request[REQUEST_ID] = "id"
-    request[HEADER_NAMES] = HeaderNames("X-Svc")
-    return request
+    return await idempotency.once(_store(db), request, account.id, parts, work, failed)
 
 
 async def _unclaimed(db: Database, key: str) -> bool:
@@ -167,31 +172,24 @@ def _store(db: Database) -> AnswerStore:
     return AnswerStore(db, VAULT, DAY, Lease(db, DAY, "process"))
 
 
-async def _parts() -> tuple[bytes, ...]:
-    return (b"body",)
-
-
 async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_request(
     db: Database, account: Account
 ) -> None:
     """The client goes, or the process dies, when the record is made and before the answer is sent."""
-    once = partial(idempotency.once, _store(db))
 
     async def work(keep: Keep) -> Response:
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await once(_request(account), _parts, work)
-    again = await once(_request(account), _parts, work)
+        await _once(db, account, work)
+    again = await _once(db, account, work)
     assert (again.status, again.body) == (ANSWER.status, ANSWER.body)
     assert again.headers == {**ANSWER.headers, "Idempotent-Replayed": "true"}
     assert len(await keyfiles.KEYFILES.list_all(db, account.id)) == 1
 
 
 async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, account: Account) -> None:
-    once = partial(idempotency.once, _store(db))
-
     async def hang(keep: Keep) -> Response:
         await asyncio.Event().wait()
         return ANSWER
@@ -200,20 +198,18 @@ async def test_the_key_of_a_client_that_leaves_at_once_is_free(db: Database, acc
         return ANSWER
 
     for steps in range(12):
-        leaving = asyncio.create_task(once(_request(account), _parts, hang))
+        leaving = asyncio.create_task(_once(db, account, hang))
         for _ in range(steps):
             await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
-    assert (await once(_request(account), _parts, work)).status == ANSWER.status
+    assert (await _once(db, account, work)).status == ANSWER.status
 
 
 @pytest.mark.parametrize("cancellations", [1, 2])
 async def test_the_key_of_a_client_that_leaves_while_its_answer_is_kept_is_not_held(
     db: Database, account: Account, cancellations: int
 ) -> None:
-    once = partial(idempotency.once, _store(db))
-
     async def work(keep: Keep) -> Response:
         return ANSWER
 
@@ -222,7 +218,7 @@ async def test_the_key_of_a_client_that_leaves_while_its_answer_is_kept_is_not_h
 
     for number, answer in itertools.product(range(12), (work, refuse)):
         key = f"{answer.__name__} {number}"
-        leaving = asyncio.create_task(once(_request(account, key), _parts, answer))
+        leaving = asyncio.create_task(_once(db, account, answer, key=key))
         async with asyncio.timeout(60):
             while await _unclaimed(db, key) and not leaving.done():
                 await asyncio.sleep(0)
@@ -244,7 +240,7 @@ async def test_a_record_is_not_made_when_the_claim_was_lost(db: Database, accoun
         await keyfiles.add(db, VAULT, account.id, KEYFILE, NOW, then=lambda c, _: keep(c, ANSWER))
         return ANSWER
 
-    answer = await idempotency.once(_store(db), _request(account), _parts, work)
+    answer = await _once(db, account, work)
     assert (answer.status, json.loads(answer.body)["error"]) == (409, RUNNING)
     assert await keyfiles.KEYFILES.list_all(db, account.id) == []
 
@@ -272,10 +268,9 @@ async def test_failures_that_pass_are_not_kept(
             raise outcome
         return outcome
 
-    once = partial(idempotency.once, _store(db))
     with contextlib.suppress(Refusal):
-        assert (await once(_request(account), _parts, work)).status in (404, 422)
-    again = await once(_request(account), _parts, work)
+        assert (await _once(db, account, work)).status in (404, 422)
+    again = await _once(db, account, work)
     assert (again.status == ANSWER.status, "Idempotent-Replayed" in again.headers) == (not kept, kept)
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_http.answering.bodies import BODIES, BodiesUnderWay
+from imgsvc_http.answering.bodies import BodiesUnderWay
 from imgsvc_http.answering.errors import Refusal
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.storage.pending_uploads import PendingUploads
@@ -60,13 +60,16 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> TemporaryStorage:
 async def served(storage: TemporaryStorage, now: datetime = NOW) -> AsyncIterator[aiohttp.ClientSession]:
     async def handler(request: web.Request) -> web.StreamResponse:
         try:
-            answer = await serve(request, storage, request.match_info["name"], now)
-            return answer.to_aiohttp(app[BODIES]) if isinstance(answer, Response) else answer
+            name = request.match_info["name"]
+            answer = await serve(request, storage, name, now, bodies, lambda response: None)
+            if not isinstance(answer, Response):
+                return answer
+            return web.Response(status=answer.status, headers=answer.headers, body=answer.payload(bodies))
         except Refusal as refusal:
             return web.Response(status=refusal.status, text=refusal.slug, headers=refusal.headers)
 
+    bodies = BodiesUnderWay(10**9)
     app = web.Application()
-    app[BODIES] = BodiesUnderWay(10**9)
     app.router.add_get("/{name:.*}", handler)
     runner = web.AppRunner(app)
     await runner.setup()
