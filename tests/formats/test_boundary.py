@@ -135,6 +135,7 @@ def test_a_file_that_vanishes_is_not_told_as_damage(tmp_path: Path, name: bytes)
     source = ByteSource(path)
     picture = probe(source)
     path.unlink()
+    assert load(picture).height > 0  # the file is still open
     with pytest.raises(imgsvc.SourceUnreachable, match="No such file"):
         load(picture)
     assert pyvips.Image.black(2, 3).copy().height == 3  # the binding can go on
