@@ -47,7 +47,7 @@ def app_of(settings: Settings, process: NodeProcess) -> web.Application:
     names = HeaderNames(settings.server.header_prefix)
     state = AppState(names, BodiesUnderWay(settings.server.response_memory_bytes))
     description = openapi.description_of(ROUTES, settings.base_url, names)
-    page = playground.routes() if settings.playground.enabled else ()
+    page = playground.routes(enabled=settings.playground.enabled)
     add_routes(app, state, (*ROUTES, description, *page, *foreign.routes(settings.delivery.dialects)))
 
     async def services(app: web.Application) -> AsyncIterator[None]:

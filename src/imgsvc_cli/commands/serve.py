@@ -84,6 +84,9 @@ def serve(
 
     def greet(greeting: Greeting) -> None:
         click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")
+        if settings.playground.enabled:
+            click.echo(f"Playground: {greeting.address}/playground, dashboard: {greeting.address}/dashboard")
+        click.echo("Documentation: imgsvc docs")
         if greeting.key:
             click.echo(f"Your API key, shown only now: {greeting.key}")
         click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")

@@ -41,6 +41,15 @@ _TYPES = {
     ".css": "text/css",
     **{suffix: row.media_type for row in FORMATS.values() for suffix in row.suffixes},
 }
+_ABOUT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>imgsvc</title>
+<h1>imgsvc</h1>
+<p>This is a service that processes pictures. Programs call it with an API key:
+its calls are described in <a href="1.0/openapi.json">OpenAPI</a>.</p>
+"""
 _SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -49,6 +58,17 @@ _SECURITY = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+async def start(call: Call) -> web.StreamResponse:
+    """Lead whoever opens the address of the service to the playground."""
+    return web.Response(status=HTTPStatus.FOUND, headers={"Location": "playground"})
+
+
+async def about(call: Call) -> web.StreamResponse:
+    """Say what this is to whoever opens the address of a service without pages."""
+    headers = {**_SECURITY, "Content-Type": "text/html; charset=utf-8"}
+    return web.Response(text=_ABOUT, headers=headers)
 
 
 async def page(call: Call) -> web.StreamResponse:
@@ -210,10 +230,16 @@ class Urls:
     signed: bool
 
 
-def routes() -> tuple[Route, ...]:
-    """Return the routes of the pages. They are not part of the interface."""
+def routes(*, enabled: bool) -> tuple[Route, ...]:
+    """Return the routes of the pages, or of the only one if they are not enabled.
+
+    They are not part of the interface.
+    """
     known: dict[str, Any] = {"tag": "Playground", "public": True}
+    if not enabled:
+        return (Route("GET", "/", about, "What this is", **known),)
     return (
+        Route("GET", "/", start, "The playground", **known),
         Route("GET", "/playground", page, "The playground", **known),
         Route("GET", "/dashboard", dashboard, "The dashboard", **known),
         Route(

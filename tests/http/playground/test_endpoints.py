@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec.declaring import params
 from imgsvc_core.spec.options import PARAMETER_OPTIONS
 from imgsvc_http.app import create_app
+from imgsvc_http.call import Call
+from imgsvc_http.endpoints.playground import about
 from imgsvc_http.routing import methods_at
 from imgsvc_http.settings import Settings
 from imgsvc_http.settings.sections import PlaygroundSettings
@@ -49,7 +52,16 @@ async def test_the_pages_load_nothing_from_other_hosts(name: str, script: str, s
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("name", ["index.html", "..%2F__init__.py", "app.py", "examples", "%2e%2e"])
+async def test_the_address_of_the_service_leads_to_the_playground(service: Service) -> None:
+    async with service.client(key="") as visitor:
+        found = await call(visitor, "GET", "/")
+        assert found.status == 200
+        assert found.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert found.body == (await call(visitor, "GET", "/playground")).body
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["index.html", "..%2F__init__.py", "app.py", "examples", "%252e%252e"])
 async def test_nothing_else_is_served(name: str, service: Service) -> None:
     async with service.client(key="") as visitor:
         assert (await call(visitor, "GET", f"/playground/{name}")).status in (401, 404)
@@ -210,7 +222,16 @@ async def test_a_plan_that_is_too_long_for_the_header_is_left_out(client: aiohtt
 
 def test_the_pages_can_be_switched_off() -> None:
     app = create_app(Settings(playground=PlaygroundSettings(enabled=False)))
+    assert methods_at(app, "/") == {"GET", "HEAD"}
     assert methods_at(app, "/dashboard") == frozenset()
     assert methods_at(app, "/playground") == frozenset()
     assert methods_at(app, "/playground/presets.json") == frozenset()
     assert methods_at(create_app(Settings()), "/playground") == {"GET", "HEAD"}
+
+
+@pytest.mark.asyncio
+async def test_a_service_without_pages_says_what_it_is() -> None:
+    reply = await about(cast("Call", None))
+    assert isinstance(reply, web.Response)
+    assert "text/html" in reply.headers["Content-Type"]
+    assert '<a href="1.0/openapi.json">' in (reply.text or "")

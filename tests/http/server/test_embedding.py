@@ -115,9 +115,14 @@ async def test_the_rest_of_the_application_is_left_alone(
 
 
 async def test_what_the_service_does_not_know_is_answered_as_its_errors_are(embedded: Embedded) -> None:
-    for path in ("/images/", "/images/1.0/nothing", "/images/1.0"):
+    for path in ("/images/nothing", "/images/1.0/nothing", "/images/1.0"):
         reply = await call(embedded.client, "GET", embedded.url + path)
         assert_failure(reply, 404, "not_found")
+
+
+async def test_its_address_leads_to_its_playground(embedded: Embedded) -> None:
+    reply = await call(embedded.client, "GET", embedded.url + "/images/")
+    assert (reply.status, b"<title>" in reply.body) == (200, True)
 
 
 async def test_the_service_is_spoken_to_over_tls_only(embedded: Embedded) -> None:
