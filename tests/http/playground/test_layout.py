@@ -37,6 +37,21 @@ def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:
     assert page.get_by_label("URL of a picture").bounding_box()["width"] > 200
 
 
+def test_the_size_of_the_result_is_in_sight_of_the_controls_on_phones(open_page: Open) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}).page
+    size = page.locator(".zoom .size")
+    before = size.inner_text()
+    quality = page.locator("[data-param=quality] input[type=range]")
+    quality.scroll_into_view_if_needed()
+    quality.press("End")
+    until(page, f"document.querySelector('.zoom .size').innerText !== {json.dumps(before)}")
+    for item in (size, quality):
+        box = item.bounding_box()
+        assert 0 <= box["y"] <= 844 - box["height"]
+        assert 0 <= box["x"] <= 390 - box["width"]
+    assert size.inner_text() in page.locator(".summary").inner_text()
+
+
 def test_the_tools_stand_in_one_row_on_phones(open_page: Open) -> None:
     page = open_page(viewport={"width": 390, "height": 844}).page
     tools = page.get_by_role("toolbar", name="Request").locator("> button, > a").all()

@@ -76,7 +76,7 @@ def test_the_wheel_zooms_at_the_pointer_and_a_double_click_fits(open_page: Open)
     page.mouse.move(x, y)
     for _ in range(8):
         page.mouse.wheel(0, -120)
-    until(page, f"document.querySelector('.canvas').getBoundingClientRect().width > {2 * box['width']}")
+    until(page, f"document.querySelector('.canvas').getBoundingClientRect().width > {4 * box['width']}")
     assert share_at(page, x, y) == pytest.approx((0.3, 0.7), abs=0.01)
     assert page.locator(".zoom output").inner_text().endswith(" %")
     page.mouse.dblclick(x, y)

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { bytes } from "../shared/text";
 import type { Shown } from "./preview";
 import type { Size } from "./types";
 import { dragged, placed, type Point, scaled, type View, visible, zoomed } from "./view";
@@ -111,6 +112,7 @@ export function Stage({ shown, busy, stale, plain, children }: Props) {
           </button>
         ))}
         {view && !SCALES.includes(view.scale) && <output>{Math.round(view.scale * 100)} %</output>}
+        <span class="size">{bytes(output.bytes)}</span>
         {busy && <span class="busy" />}
       </div>
     </div>
