@@ -8,13 +8,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from imgsvc_http.runtime.shared_memory import SharedEvent
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.webhooks.engine import Engine, Job
 
 pytestmark = pytest.mark.asyncio
+
+_MAKING_INDEXES = text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE query LIKE '%CONCURRENTLY%' AND state = 'active' AND pid <> pg_backend_pid()"
+)
 
 
 @contextlib.asynccontextmanager
@@ -46,3 +53,22 @@ async def test_waiting_jobs_of_an_account_leave_room_for_those_of_others(tmp_pat
             while "modest" not in begun:
                 await asyncio.sleep(0.05)
     assert begun == ["greedy-0", "greedy-1", "modest"]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_making_tables_waits_for_transactions_and_holds_nobody_up(empty_url: str) -> None:
+    """The transaction that is waited for ends on the same loop, as those of the service itself do."""
+    engine = Engine(empty_url, "node", wanted=SharedEvent())
+    database = create_engine(empty_url)
+    with database.connect() as reader, database.connect() as watcher:
+        watcher.execution_options(isolation_level="AUTOCOMMIT")
+        reader.execution_options(isolation_level="REPEATABLE READ")
+        reader.execute(text("SELECT 1"))
+        connecting = asyncio.create_task(engine.connect())
+        while not watcher.execute(_MAKING_INDEXES).scalar_one():
+            assert not connecting.done()
+            await asyncio.sleep(0.05)
+        reader.rollback()
+        await connecting
+    database.dispose()
+    await engine.stop(0)
