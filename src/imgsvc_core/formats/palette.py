@@ -6,15 +6,17 @@ libvips writes the numbers of the colors as a gray picture, whose lines are stor
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.metadata import keep_profile
+from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import make_chunk, make_resolution
 from imgsvc_core.formats.reader import HeaderReader
@@ -196,11 +198,9 @@ def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:
 
 def metadata_chunks(image: pyvips.Image) -> list[bytes]:
     """Return the chunks of the profile and the resolution of an image."""
-    keep = keep_profile(image)
-    if keep == "none":
-        return [make_resolution(image.get("xres"), image.get("yres"))]
-    corner = chunks_of(image.crop(0, 0, 1, 1).pngsave_buffer(keep=keep))
-    return [make_chunk(kind, content) for kind, content in corner if kind not in _PIXELS]
+    profile = blob(image, PROFILE)
+    color = [make_chunk(b"iCCP", b"icc\0\0", zlib.compress(profile))] if profile else []
+    return [*color, make_resolution(image.get("xres"), image.get("yres"))]
 
 
 def chunks_of(data: bytes) -> list[tuple[bytes, bytes]]:
