@@ -1,7 +1,8 @@
-// Wide tables become lists of rows on phones: each cell tells its column.
+// Wide tables with texts become lists of rows on phones: each cell tells its column. Tables of numbers scroll.
 const MOST_COLUMNS = 3;
 const NARROW = 110; // pixels, for cells of more than LONG characters
 const LONG = 40;
+const TEXT = 45; // characters; labels of rows have fewer
 
 // As blocks, the parts of a table lose their meaning for screen readers unless their roles say it.
 const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader", TD: "cell" };
@@ -22,7 +23,9 @@ function arrange(table) {
   const columns = table.tHead.rows[0].cells.length;
   const cells = [...table.querySelectorAll("td")];
   const cramped = cells.some((cell) => cell.clientWidth < NARROW && cell.innerText.length > LONG);
-  table.classList.toggle("stacked", columns > MOST_COLUMNS || cramped || place.scrollWidth > place.clientWidth);
+  const hasTexts = cells.some((cell) => cell.innerText.length > TEXT);
+  const isWide = columns > MOST_COLUMNS || cramped || place.scrollWidth > place.clientWidth;
+  table.classList.toggle("stacked", hasTexts && isWide);
 }
 
 document.addEventListener("DOMContentLoaded", () => {
