@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import multiprocessing
 import struct
 import threading
 import time
@@ -174,8 +173,6 @@ def _pool_of(worker: str, processes: int, limits: Limits) -> WorkerPool:
     key = worker, limits.memory_bytes
     with _starting:
         if key not in _pools:
-            # Dask's nanny makes workers daemons, which multiprocessing does not let have children.
-            multiprocessing.current_process().daemon = False
             _pools[key] = open_pool(processes, limits)
         return _pools[key]
 

@@ -82,6 +82,7 @@ def open_pool(workers: int | None, limits: Limits) -> WorkerPool:
         workers,
         memory_bytes=None if most is None else 2 * most + _OWN_BYTES,
         tasks_per_worker=_TASKS_PER_WORKER,
+        modules=[__name__],
     )
 
 

@@ -10,7 +10,7 @@ from imgsvc_http.gate.interprocess_counts import InterprocessCounts
 from imgsvc_http.runtime.shared_memory import ChangeMark, SharedEvent, SharedNumbers
 
 if TYPE_CHECKING:
-    from imgsvc_http.workers.forkserver import Forkserver
+    from imgsvc_core._runtime.forkserver import Forkserver
 
 
 @attrs.frozen(kw_only=True)

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core import Limits, Spec
+from imgsvc_core._runtime.tasks import TaskResult
 from imgsvc_core.errors import MachineFailed
 from imgsvc_http.answering.answers import result_text
 from imgsvc_http.answering.errors import invalid
@@ -34,7 +35,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 from imgsvc_http.workers.pool import ForkedWorkers
-from imgsvc_http.workers.tasks import Process, TaskResult, Translate
+from imgsvc_http.workers.tasks import Process, Translate
 from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_urls.dialects import ForeignUrl
 

@@ -21,6 +21,7 @@ from typing import Any
 import attrs
 from aiohttp import web
 
+from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
@@ -44,7 +45,7 @@ from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import first_account
 from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.opening import prepare_state
-from imgsvc_http.workers.forkserver import Forkserver
+from imgsvc_http.workers.forking import begin_forkserver
 
 _log = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ def _serve_supervised(
         if forkserver is None:
             forkserver = stack.enter_context(
                 contextlib.closing(
-                    Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
+                    begin_forkserver(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
                 )
             )
         prepare_state(settings)

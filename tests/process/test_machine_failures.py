@@ -17,7 +17,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core._runtime.daemon_threads import start_thread
 from imgsvc_core.formats import availability, boundary
 from imgsvc_core.formats.boundary import decoder, encoder, translate_errors
-from tests.support import photos, requires
+from tests.support import photos
 
 DISC_THRESHOLD = "1m"  # above which libvips decodes into a temporary file
 RANDOM_ACCESS = {"flip": {"vertical": True}, "rotate": {"angle": 10}}
@@ -183,7 +183,6 @@ def test_the_command_has_an_exit_code_for_it(tmp_path: Path) -> None:
 
 
 def test_a_batch_reports_it_and_retries(tmp_path: Path) -> None:
-    requires.module("pebble")
     source, spec = tmp_path / "in", tmp_path / "spec.json"
     source.mkdir()
     imgsvc.process(photos.as_vips(photos.mosaic(1000, 800)), None, source / "photo.jpg")

@@ -13,8 +13,8 @@ import pytest
 
 
 def workers_of(parent: int) -> list[int]:
-    """Return the workers of a process that spawns them, including those that still start."""
-    return _children(parent, b"spawn_main")
+    """Return the workers of the pools of a process, including those that still start."""
+    return [worker for server in fork_servers_of(parent) for worker in _children(server, b"")]
 
 
 def forked_workers_of(service: int) -> list[int]:

@@ -72,10 +72,10 @@ def serve(
     faulthandler.enable(all_threads=False)
     with service_packages():
         from imgsvc_http.settings import sizing_of
-        from imgsvc_http.workers.forkserver import Forkserver
+        from imgsvc_http.workers.forking import begin_forkserver
 
         # It loads the library while the service is loaded here.
-        forkserver = Forkserver.begin(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
+        forkserver = begin_forkserver(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
         from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log

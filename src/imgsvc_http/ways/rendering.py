@@ -10,6 +10,7 @@ from multidict import MultiMapping
 
 import imgsvc_core
 from imgsvc_core import Spec
+from imgsvc_core._runtime.tasks import TaskResult
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceError, SourceTooLarge, SourceUnreachable
 from imgsvc_core.spec import restore
 from imgsvc_http.answering.errors import Refusal, status_of
@@ -23,7 +24,6 @@ from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.pipeline import Source
 from imgsvc_http.services import Services
 from imgsvc_http.settings import DeliverySettings
-from imgsvc_http.workers.tasks import TaskResult
 from imgsvc_urls import AnySource, InlineSource, UrlSource
 from imgsvc_urls.dialects import ForeignUrl
 from imgsvc_urls.errors import SourceRefused

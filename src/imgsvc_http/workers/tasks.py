@@ -15,33 +15,18 @@ import attrs
 
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
+from imgsvc_core._runtime.tasks import Task, TaskResult
 from imgsvc_http.answering.answers import BRIEF, told
 from imgsvc_urls.dialects import ForeignUrl
 from imgsvc_urls.dialects.translating import translate
 
 
-@attrs.frozen
-class TaskResult:
-    """What a task gives back: JSON values, and the picture."""
-
-    facts: dict[str, Any]
-    data: bytes = attrs.field(default=b"", repr=False)
-
-
-class Task(Protocol):
-    """Work on one source. It travels by pickle, so that its class is one of a module."""
+class LimitedTask(Task, Protocol):
+    """A task with limits."""
 
     @property
     def limits(self) -> Limits:
         """The limits of the work. Its worker is killed soon after ``seconds``."""
-
-    def run(self, source: bytes, threads: int) -> TaskResult:
-        """Do the work in a worker process.
-
-        Args:
-            source: the encoded source.
-            threads: how many threads libvips may use.
-        """
 
 
 def _plain(limits: Limits) -> Limits:

@@ -10,9 +10,9 @@ import time
 import attrs
 
 from imgsvc_core._runtime.process_memory import naming_shortage
+from imgsvc_core._runtime.tasks import TaskResult
 from imgsvc_core.errors import CorruptImage, Problem, SpecError
 from imgsvc_core.limits import Limits
-from imgsvc_http.workers.tasks import TaskResult
 
 
 @attrs.frozen

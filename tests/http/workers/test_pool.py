@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_core._runtime.worker_pool import TaskFault
 from imgsvc_core.errors import (
     CorruptImage,
     ImgsvcError,
@@ -25,7 +26,7 @@ from imgsvc_core.errors import (
 from imgsvc_core.limits import Limits
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.workers.fair_queue import FairQueue
-from imgsvc_http.workers.pool import ForkedWorkers, TaskFault
+from imgsvc_http.workers.pool import ForkedWorkers
 from tests.http.workers import tasks
 from tests.support.processes import control_group
 
@@ -177,9 +178,9 @@ async def test_a_task_whose_fork_server_dies_is_done_again(tmp_path: Path) -> No
         async with asyncio.timeout(60):
             while not begun.read_bytes():
                 await asyncio.sleep(0.01)
-        assert pool._forkserver is not None
-        assert pool._forkserver.process is not None
-        pool._forkserver.process.kill()
+        assert pool.workers.forkserver is not None
+        assert pool.workers.forkserver.process is not None
+        pool.workers.forkserver.process.kill()
         assert (await running).facts == {"tries": 2}
 
 
@@ -216,7 +217,7 @@ async def test_a_machine_without_threads_and_processes_is_at_fault(tmp_path: Pat
 async def lack_processes(group: str) -> str:
     most = Path(group, "pids.max")
     async with open_pool() as pool:
-        server = pool._forkserver
+        server = pool.workers.forkserver
         most.write_text("1")
         for words in ("starts no more threads", "starts no more processes", "starts no more processes"):
             with pytest.raises(MachineFailed, match=words):
@@ -225,7 +226,7 @@ async def lack_processes(group: str) -> str:
         with pytest.raises(WorkerDied):
             await pool.run(tasks.Crash(), SOURCE, account="a")
         assert await pid_of(pool)
-        assert pool._forkserver is server
+        assert pool.workers.forkserver is server
     return "as it should be"
 
 
@@ -353,8 +354,8 @@ async def test_extra_workers_end_when_they_are_not_needed_any_more() -> None:
 
 async def children_of(pool: ForkedWorkers, number: int) -> set[int]:
     """Wait until the fork server has a number of workers, and return their ids."""
-    assert pool._forkserver is not None
-    pid = pool._forkserver.process.pid
+    assert pool.workers.forkserver is not None
+    pid = pool.workers.forkserver.process.pid
     path = Path(f"/proc/{pid}/task/{pid}/children")
     async with asyncio.timeout(60):
         while len(found := {int(child) for child in path.read_text().split()}) != number:
@@ -394,18 +395,18 @@ async def test_a_spare_worker_waits_while_all_others_are_busy() -> None:
 
 async def test_a_lost_fork_server_is_replaced() -> None:
     async with open_pool() as pool:
-        server = pool._forkserver
+        server = pool.workers.forkserver
         assert server is not None
         server.process.kill()
         server.process.wait()
         for _ in range(4):
             assert await pid_of(pool)
-        assert pool._forkserver is not server
+        assert pool.workers.forkserver is not server
 
 
 async def test_a_lost_fork_server_is_collected_and_replaced_before_somebody_asks_for_it() -> None:
     async with open_pool(2) as pool:
-        server = pool._forkserver
+        server = pool.workers.forkserver
         assert server is not None
         assert server.process is not None
         workers = await children_of(pool, 2)
@@ -413,7 +414,7 @@ async def test_a_lost_fork_server_is_collected_and_replaced_before_somebody_asks
         for pid in (server.process.pid, *workers):
             await gone(pid)
         async with asyncio.timeout(60):
-            while pool._forkserver in (None, server):
+            while pool.workers.forkserver in (None, server):
                 await asyncio.sleep(0.01)
         assert await children_of(pool, 2)
 
@@ -424,13 +425,13 @@ async def test_no_process_outlives_the_pool() -> None:
         running = asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="a"))
         while not pool.queue.running:
             await asyncio.sleep(0)
-        assert pool._forkserver is not None
-        pids.add(pool._forkserver.process.pid)
+        assert pool.workers.forkserver is not None
+        pids.add(pool.workers.forkserver.process.pid)
     with pytest.raises(MachineFailed):
         await running
     for pid in pids:
         await gone(pid)
-    assert pool._forkserver is None
+    assert pool.workers.forkserver is None
 
 
 async def test_cores_are_shared_between_the_tasks_that_run() -> None:

@@ -18,9 +18,10 @@ from tests.support import encoded
 
 _RUN_IN_A_FRESH_WORKER = """
 import pickle, sys
+import imgsvc_core._runtime.worker_process
 from imgsvc_core._runtime.worker_setup import preload
-from imgsvc_http.workers import worker_process
 preload()
+import imgsvc_http.workers.tasks
 loaded = set(sys.modules)
 task, source = pickle.load(sys.stdin.buffer)
 task.run(source, 1)

@@ -1,7 +1,7 @@
-"""The process that forks workers, as the service sees it.
+"""The process that forks workers, as a pool sees it.
 
-Little is imported here, so that the command begins this process first. It loads the library on another core
-while the command loads the service.
+Little is imported here, so that a command can begin this process first. It loads the library on another core
+while the command loads the rest.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
+from imgsvc_core._runtime.worker_messages import FORK, FORK_SERVER, READY, REFUSED
+from imgsvc_core._runtime.worker_setup import NOT_BEGUN
 from imgsvc_core.errors import MachineFailed
-from imgsvc_http.workers.messages import FORK, FORK_SERVER, READY, REFUSED
 
 _REFUSED = "The machine starts no more processes for pictures, which are not at fault. Try again later."
 _START_SECONDS = 60.0
@@ -33,11 +35,20 @@ class Forkserver:
     process: subprocess.Popen[bytes] | None
 
     @classmethod
-    def begin(cls, memory_bytes: int | None, scratch: Path | None = None) -> Forkserver:
+    def begin(
+        cls,
+        memory_bytes: int | None,
+        scratch: Path | None = None,
+        *,
+        umask: int = -1,
+        modules: Sequence[str] = (),
+    ) -> Forkserver:
         """Start the process, without waiting until it can fork workers.
 
         Args:
             memory_bytes: the most data that a worker may hold.
+            umask: that of files which workers write; that of this process when -1.
+            modules: the modules of tasks, which it loads beside the library.
             scratch: the folder for temporary files of workers; the usual one of the system if there is none.
 
         Raises:
@@ -45,15 +56,16 @@ class Forkserver:
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        command = [sys.executable, "-m", "imgsvc_http.workers.worker_process"]
+        command = [sys.executable, "-m", "imgsvc_core._runtime.worker_process"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             try:
                 process = subprocess.Popen(
-                    [*command, str(theirs.fileno()), str(memory_bytes or 0)],
+                    [*command, str(theirs.fileno()), str(memory_bytes or 0), *modules],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
-                    umask=0o077,  # of the files that workers write
-                    env={**os.environ, "TMPDIR": str(scratch)} if scratch else None,
+                    umask=umask,
+                    env=environment | ({"TMPDIR": str(scratch)} if scratch else {}),
                 )
             except BlockingIOError as error:
                 ours.close()
@@ -90,7 +102,7 @@ class Forkserver:
             raise
         if not ready:
             self.close()
-            raise MachineFailed("The worker processes cannot be started: their output above says why.")
+            raise MachineFailed(NOT_BEGUN)
 
     async def fork(self) -> tuple[socket.socket, int, int]:
         """Return the connection to a new worker, and the file descriptors of its process and of its notes.

@@ -1,8 +1,8 @@
 """The processes in which strangers' pictures are decoded.
 
-``python -m imgsvc_http.workers.worker_process FD BYTES`` is the fork server: it loads the library once,
-and forks a worker for each socket that it receives at FD, or another fork server, which shares its memory. A
-worker does one task at a time, until its socket closes.
+``python -m imgsvc_core._runtime.worker_process FD BYTES MODULE...`` is the fork server: it loads the library
+and some modules once, and forks a worker for each socket that it receives at FD, or another fork server,
+which shares its memory. A worker does one task at a time, until its socket closes.
 """
 
 from __future__ import annotations
@@ -19,47 +19,59 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 import attrs
 
 from imgsvc_core._runtime.machine import oom_kills
 from imgsvc_core._runtime.process_memory import NO_MEMORY, cause_of, forget_shortage, show_shortage
+from imgsvc_core._runtime.tasks import Task
+from imgsvc_core._runtime.worker_messages import (
+    CAUSE,
+    FORK,
+    FORK_SERVER,
+    READY,
+    REFUSED,
+    REPLY,
+    REQUEST,
+    SHORT,
+)
 from imgsvc_core._runtime.worker_setup import preload, prepare_worker
 from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_http.workers.messages import CAUSE, FORK, FORK_SERVER, READY, REFUSED, REPLY, REQUEST, SHORT
-from imgsvc_http.workers.tasks import Task
-from imgsvc_urls.errors import DialectError
 
 _LIBC = ctypes.CDLL(None)
-_LEFT_TO_THE_SERVICE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LEFT_TO_THE_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PIECE_BYTES = 1 << 20
-_NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": []}
+_NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": [], "more": {}}
 
 
 class _Worker(NamedTuple):
-    """The fork server's end of a worker: its id, its socket, and its notes, which the service can read."""
+    """The fork server's end of a worker: its id, its socket, and its notes, which the pool can read."""
 
     pid: int
     connection: socket.socket
     notes: mmap.mmap
 
 
-def main(control: socket.socket, memory_bytes: int | None) -> NoReturn:
-    """Load the library, then fork workers."""
-    for number in _LEFT_TO_THE_SERVICE:
+def main(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
+    """Load the library and modules, then fork workers."""
+    for number in _LEFT_TO_THE_PARENT:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
     prepare_worker(memory_bytes)
     preload()
+    for module in modules:
+        import_module(module)
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     _serve_forks(control, memory_bytes)
 
 
 def _serve_forks(control: socket.socket, memory_bytes: int | None) -> NoReturn:
-    """Fork a worker, or another server, for each socket that arrives, until the service ends."""
-    with contextlib.suppress(ConnectionError):  # the service has ended before it asked for a worker
+    """Fork a worker, or another server, for each socket that arrives, until its parent ends."""
+    with contextlib.suppress(ConnectionError):  # the parent has ended before it asked for a worker
         control.send(READY)
         _fork_workers(control, memory_bytes)
     os._exit(0)
@@ -103,7 +115,7 @@ def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
                     _serve_forks(connection, memory_bytes)
                 _silence()
                 show_shortage(notes)
-                with contextlib.suppress(ConnectionError):  # the service does not wait for the reply any more
+                with contextlib.suppress(ConnectionError):  # the pool does not wait for the reply any more
                     _work(connection, noted, notes)
                 os._exit(0)
             os.close(noted)
@@ -114,7 +126,7 @@ def _fork_workers(control: socket.socket, memory_bytes: int | None) -> None:
 
 def _refuse(connection: socket.socket) -> None:
     """Tell that the machine refuses another process."""
-    with connection, contextlib.suppress(OSError):  # the service may have ended
+    with connection, contextlib.suppress(OSError):  # the parent may have ended
         connection.send(REFUSED)
 
 
@@ -127,13 +139,13 @@ def _reap(worker: _Worker, memory_bytes: int | None, *, oom_killed: bool) -> boo
     code = os.waitstatus_to_exitcode(status)
     oom_killed = oom_killed and code == -signal.SIGKILL
     is_large = memory_bytes is None or 1024 * usage.ru_maxrss > memory_bytes // 2
-    with worker.notes as notes, worker.connection:  # whose end tells the service
+    with worker.notes as notes, worker.connection:  # whose end tells the pool
         notes[CAUSE] = cause_of(code, short=bool(notes[SHORT]), oom_killed=oom_killed and is_large)
     return oom_killed
 
 
 def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
-    """Do the tasks that arrive, one after the other, until the service closes its end or memory is short.
+    """Do the tasks that arrive, one after the other, until the pool closes its end or memory is short.
 
     Of a task that lacked memory much may be left, which the next one would lack.
     """
@@ -143,20 +155,24 @@ def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
         if not header:
             return
         task, threads = pickle.loads(_receive(connection, REQUEST.unpack(header)[0]))
-        with open(descriptors[0], "rb") as file:
-            source = file.read()
+        source = _content(descriptors[0]) if descriptors else b""
         forget_shortage()
         reply, data = _answer(task, source, threads)
         lacked = reply.get("error") == MemoryLimitExceeded.slug and (notes[SHORT] or reply is _NO_MEMORY)
         if lacked:
             reply = {**reply, "ended": True}
         framed = _framed(reply, len(data))
-        connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the service wakes up for each piece
+        connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the pool wakes up for each piece
         if len(data) > _PIECE_BYTES:
             connection.sendall(memoryview(data)[_PIECE_BYTES:])
         if lacked:
             return
         del source, data
+
+
+def _content(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as file:
+        return file.read()
 
 
 def _framed(reply: dict[str, Any], size: int = 0) -> bytes:
@@ -165,7 +181,7 @@ def _framed(reply: dict[str, Any], size: int = 0) -> bytes:
 
 
 def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], bytes]:
-    """Do a task. The reply is plain JSON, as nothing that a broken decoder says may run in the service."""
+    """Do a task. The reply is plain JSON, as nothing that a broken decoder says may run in the parent."""
     try:
         outcome = task.run(source, threads)
     except MemoryError:
@@ -174,21 +190,21 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
         problems = (
             [attrs.astuple(problem) for problem in error.problems] if isinstance(error, SpecError) else []
         )
-        status = {"status": error.status} if isinstance(error, DialectError) else {}
-        return {"error": error.slug, "message": error.message, "problems": problems, **status}, b""
+        more = {name: value for name, value in vars(error).items() if isinstance(value, int)}
+        return {"error": error.slug, "message": error.message, "problems": problems, "more": more}, b""
     except Exception:  # a mistake of ours
         return {"fault": traceback.format_exc()}, b""
     return {"facts": outcome.facts}, outcome.data
 
 
 def _receive(connection: socket.socket, size: int) -> bytearray:
-    """Read exactly that many bytes. The service may close its end at any time."""
+    """Read exactly that many bytes. The pool may close its end at any time."""
     received = bytearray(size)
     view, count = memoryview(received), 0
     while count < size:
         read = connection.recv_into(view[count : count + _PIECE_BYTES])
         if not read:
-            raise ConnectionResetError("The service closed its end.")
+            raise ConnectionResetError("The pool closed its end.")
         count += read
     return received
 
@@ -202,10 +218,10 @@ def _silence() -> None:
 
 
 def _die_with_parent() -> None:
-    """Let the kernel kill this worker when the fork server ends, which ends with the service."""
+    """Let the kernel kill this worker when the fork server ends, which ends with its parent."""
     pr_set_pdeathsig = 1
     _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]) or None)
+    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]) or None, sys.argv[3:])

@@ -1,4 +1,4 @@
-"""What the service and its worker processes send each other.
+"""What a pool and its worker processes send each other.
 
 Little is imported here: whatever the process that forks workers imports, each of them holds.
 """
@@ -16,8 +16,8 @@ FORK_SERVER = b"s"
 REFUSED = b"x"
 """The machine refuses another process."""
 REQUEST = struct.Struct("<Q")
-"""Before a pickled task: its size. The source is attached as a file descriptor."""
+"""Before a pickled task: its size. A source may be attached as a file descriptor."""
 REPLY = struct.Struct("<QQ")
-"""Before a reply: the sizes of its JSON and of the picture."""
+"""Before a reply: the sizes of its JSON and of its data, such as a picture."""
 SHORT, CAUSE = 0, 1
 """Bytes of the notes of a worker: that of `show_shortage`, and the `Cause` of its end."""
