@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 # At a time on a node. Most notifications wait for an endpoint. DBOS looks into its queues twice a second, so
 # these numbers bound how many pictures a second are begun, too.
-_PICTURES, _NOTIFICATIONS = 128, 1000
+_PICTURES, _NOTIFICATIONS = 256, 1000
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _RETRY_SECONDS = 5
