@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from http import HTTPStatus
 
@@ -121,30 +122,11 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
-        server, memory = settings.server, process.part_of(settings.server.upload_memory_bytes)
-        source_files = SourceFiles(
-            server.state_folder / "incoming",
-            memory,
-            folder_bytes=process.part_of(server.upload_disk_bytes),
-            prefix=f"{process.number}-",
-        )
+        memory = process.part_of(settings.server.upload_memory_bytes)
+        source_files = _source_files(settings, process, memory)
         sources = SharedSources(source_files, kept_bytes=memory // 4)
         stack.callback(sources.close)
         origins = Origins(settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds)
-        temporary = TemporaryStorage(
-            settings.temporary_url,
-            settings.temporary.lifetime_seconds,
-            seconds=settings.temporary.call_seconds,
-        )
-        permanent = settings.permanent.place and PermanentStorage(
-            settings.permanent.place, settings.permanent.base, seconds=settings.limits.store_seconds
-        )
-        stores = StorePool(
-            sessions=settings.stores.sessions,
-            endpoints=dict(item.split("=", 1) for item in settings.stores.endpoints),
-            public_urls=dict(item.split("=", 1) for item in settings.stores.public_urls),
-        )
-        await stack.enter_async_context(stores)
         vault = open_vault(settings)
         requests = await stack.enter_async_context(RecentRequests.open(db))
         pipeline = Pipeline(
@@ -153,23 +135,14 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             fetcher=fetcher,
             sources=sources,
             workers=workers,
-            temporary=temporary,
-            permanent=permanent or None,
-            stores=stores,
+            temporary=_temporary(settings),
+            permanent=_permanent(settings),
+            stores=await stack.enter_async_context(_stores(settings)),
             recent=requests,
             base_url=settings.base_url,
             store_seconds=settings.limits.store_seconds,
         )
         metrics = Metrics()
-        cache = open_cache(
-            settings,
-            db,
-            held,
-            _is_gone,
-            memory_bytes=process.part_of(settings.cache.memory_bytes),
-            alone=process.processes == 1 and not db.is_shared,
-            changes=process.changes,
-        )
         services = Services(
             settings=settings,
             db=db,
@@ -184,20 +157,68 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             source_files=source_files,
             pipeline=pipeline,
             process=process,
-            cache=await stack.enter_async_context(cache),
+            cache=await stack.enter_async_context(_cache(settings, process, db, held)),
             origins=origins,
             fallback=fallback,
             metrics=metrics,
             requests=requests,
             access_log=AccessLog(settings.monitoring.access_log, metrics),
-            connections=Shares(
-                process.part_of(server.connections) if server.connections else most_connections()
-            ),
+            connections=Shares(_connections(settings, process)),
         )
         if process.has_duties and process.first_start:
             services.source_files.clear()
         await workers.start()
         yield services
+
+
+def _source_files(settings: Settings, process: NodeProcess, memory: int) -> SourceFiles:
+    server = settings.server
+    return SourceFiles(
+        server.state_folder / "incoming",
+        memory,
+        folder_bytes=process.part_of(server.upload_disk_bytes),
+        prefix=f"{process.number}-",
+    )
+
+
+def _temporary(settings: Settings) -> TemporaryStorage:
+    own = settings.temporary
+    return TemporaryStorage(settings.temporary_url, own.lifetime_seconds, seconds=own.call_seconds)
+
+
+def _permanent(settings: Settings) -> PermanentStorage | None:
+    own = settings.permanent
+    if not own.place:
+        return None
+    return PermanentStorage(own.place, own.base, seconds=settings.limits.store_seconds)
+
+
+def _stores(settings: Settings) -> StorePool:
+    own = settings.stores
+    return StorePool(
+        sessions=own.sessions,
+        endpoints=dict(item.split("=", 1) for item in own.endpoints),
+        public_urls=dict(item.split("=", 1) for item in own.public_urls),
+    )
+
+
+def _cache(
+    settings: Settings, process: NodeProcess, db: Database, lease: Lease
+) -> AbstractAsyncContextManager[Cache]:
+    return open_cache(
+        settings,
+        db,
+        lease,
+        _is_gone,
+        memory_bytes=process.part_of(settings.cache.memory_bytes),
+        alone=process.processes == 1 and not db.is_shared,
+        changes=process.changes,
+    )
+
+
+def _connections(settings: Settings, process: NodeProcess) -> int:
+    allowed = settings.server.connections
+    return process.part_of(allowed) if allowed else most_connections()
 
 
 def _rates(settings: Settings, process: NodeProcess) -> Rates:

@@ -195,8 +195,7 @@ def parse_request(
         document: JSON values.
         limits: the limits of the service, which the request can lower.
         fetching: whether the picture is fetched from ``url``; otherwise it was uploaded.
-        binary_header: the name of the header that asks for the picture itself, if it was sent. The picture
-            excludes a webhook and a store.
+        binary_header: the name of the header that asks for the picture itself, if it was sent.
         presets: the presets of the service by name.
 
     Raises:
@@ -216,23 +215,18 @@ def parse_request(
     for key, read in readers.items():
         if document.get(key) is not None:
             parts[key] = _or_default(None, read, document[key], problems)
-    headers = parts.get("headers") or {}
-    if headers and url is not None and is_social(url):
-        message = "Fetch 'headers' parameter must not be given with a social profile picture"
-        problems.append(Problem("headers", message))
-    names = parts.get(PRESET) or ()
+    headers, names = parts.get("headers") or {}, parts.get(PRESET) or ()
     spec = _or_default(_NOTHING, lambda value: _spec(value, own, names, presets), document, problems)
     response, cdn = parts.get("response") or _USUAL_RESPONSE, parts.get("cdn") or _USUAL_CDN
     mode = response_mode(document)  # None unless it is given
     is_binary = bool(binary_header) or mode == "binary"
-    elsewhere = [
-        *(["a binary response"] if is_binary else []),
-        *(["'store'"] if document.get("store") is not None else []),
-    ]
-    if cdn.push and elsewhere:
-        message = f"Cdn 'push' parameter must not be true together with {' or '.join(elsewhere)}"
-        problems.append(Problem("cdn.push", message))
-    if mode is not None or binary_header:
+    goes_elsewhere = is_binary or document.get("store") is not None
+    if headers and url is not None and is_social(url):
+        message = "Fetch 'headers' parameter must not be given with a social profile picture"
+        problems.append(Problem("headers", message))
+    if cdn.push and goes_elsewhere:
+        problems.append(_push_problem(document, is_binary=is_binary))
+    if is_binary or mode is not None:
         problems += _mode_problems(document, mode, binary_header)
     if problems:
         raise SpecError(problems)
@@ -244,9 +238,19 @@ def parse_request(
         plan=response.plan,
         webhook=parts.get("webhook"),
         store=parts.get("store"),
-        permanent=cdn.push is not False and not elsewhere,
+        permanent=cdn.push is not False and not goes_elsewhere,
         is_binary=is_binary,
     )
+
+
+def _push_problem(document: Mapping[str, Any], *, is_binary: bool) -> Problem:
+    """Return the problem of a result that is to stay, and to go elsewhere."""
+    elsewhere = [
+        *(["a binary response"] if is_binary else []),
+        *(["'store'"] if document.get("store") is not None else []),
+    ]
+    message = f"Cdn 'push' parameter must not be true together with {' or '.join(elsewhere)}"
+    return Problem("cdn.push", message)
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
