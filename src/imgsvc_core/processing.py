@@ -238,9 +238,8 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
         inlined_pixels=job.limits.source_pixels,
         name=job.name,
         digest=job.digest,
+        threads=job.threads,
     )
-    if job.threads is not None:
-        opened = attrs.evolve(opened, threads=job.threads)
     seen = _look(job, opened, wanted)
     plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Opened:
-    """A source whose facts are known: a file whose header was read, or an image in memory."""
+    """A source whose facts are known: a file whose header was read, or an image in memory.
+
+    ``threads`` is the number of threads that libvips uses for it, by default one for each core.
+    """
 
     info: ImageInfo
     file: Format | None = None
     image: pyvips.Image | None = None
     threads: int | None = None
-    """The number of threads that libvips uses for it, by default one for each core."""
 
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return the decoded image, as an object that is not shared.
@@ -76,6 +78,7 @@ def open_source(
     inlined_pixels: int | None = None,
     name: str | None = None,
     digest: bool = False,
+    threads: int | None = None,
 ) -> Opened:
     """Open a source without decoding it.
 
@@ -85,6 +88,7 @@ def open_source(
         inlined_pixels: how many pixels the images that a drawing holds inlined may have together.
         name: the file name to report if the source has none.
         digest: whether to compute the SHA-256 of the bytes.
+        threads: the number of threads that libvips uses for it, by default one for each core.
 
     Raises:
         SourceError: the source cannot be read or is no image.
@@ -94,9 +98,9 @@ def open_source(
     if image is not None:
         info = describe(image, name=name)
         check_source(info, limits)
-        return Opened(info, image=image)
+        return Opened(info, image=image, threads=threads)
     data = open_bytes(source, limits, name=name)
     file = probe(data, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
     info = file.info
     check_source(info, limits)
-    return Opened(attrs.evolve(info, sha256=data.sha256()) if digest else info, file=file)
+    return Opened(attrs.evolve(info, sha256=data.sha256()) if digest else info, file=file, threads=threads)
