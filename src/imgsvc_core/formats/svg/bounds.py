@@ -34,7 +34,7 @@ _NEVER_DRAWN = frozenset(["svg", "defs", "style", "linearGradient", "radialGradi
 
 _REFERENCE = re.compile(r"url\(\s*+['\"]?+\s*+(#[^'\")\s]+)", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_DECLARATION = re.compile(r"([\w-]++)\s*+:([^;{}!]*+)")
+_DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:([^;{}!]*+)")
 
 
 @attrs.frozen
