@@ -1,4 +1,4 @@
-"""Which keys a place surely lacks, known without looking (a Bloom filter)."""
+"""A Bloom filter of the keys that a place of the cache may have."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _PARTS = (0, 3, 6, 9)  # three bytes each of a key, which is a digest, name one 
 
 
 class KeyFilter:
-    """Remembers keys in 2 MB, of which the system gives the pages that are written to.
+    """Remembers keys in 2 MB. The system allocates a page of them when it is written to.
 
-    Of a million keys, one in 400 others is taken for one of them; of ten million, most are.
+    With a million keys, one in 400 other keys is mistaken for one of them; with ten million, most are.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class KeyFilter:
             self._bits[bit >> 3] |= 1 << (bit & 7)
 
     def may_have(self, key: bytes) -> bool:
-        """Return False if a key was surely not added."""
+        """Return False if a key was not added. True may be a mistake."""
         for start in _PARTS:
             bit = int.from_bytes(key[start : start + 3], "little")
             if not self._bits[bit >> 3] & 1 << (bit & 7):

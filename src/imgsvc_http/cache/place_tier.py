@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 import attrs
 
 from imgsvc_http.cache import files
 from imgsvc_http.cache.encoding import Encoded, decode, encode
-from imgsvc_http.cache.entries import Entry
+from imgsvc_http.cache.entries import Entry, source_digest
 from imgsvc_http.cache.files import DiskFull, Scan, StoredFile, name_of
 from imgsvc_http.cache.key_filter import KeyFilter
 from imgsvc_http.cache.purges import EVERYTHING
@@ -83,7 +83,7 @@ class PlaceTier:
         self._known: Scan | None = None
         self._count_again_at = 0.0
         self._writing = asyncio.Lock()
-        self._touched: dict[str, int] = {}
+        self._touched: dict[str, tuple[str, str, float]] = {}  # account, source and moment by key
         self._next, self._current = _Batch(), _Batch()
         self._writer: asyncio.Task[None] | None = None
         self._usable_at = 0.0
@@ -92,7 +92,7 @@ class PlaceTier:
 
     def touch(self, entry: Entry) -> None:
         """Note that an entry is used."""
-        self._touched[name_of(entry.source_digest, entry.key)] = self._nanosecond()
+        self._touched[entry.key] = entry.account, entry.source, self._clock()
 
     def surely_lacks(self, key: str) -> bool:
         """Return True if it is known that there is no entry of a key."""
@@ -194,7 +194,7 @@ class PlaceTier:
 
     def _groups_within_bound(self, entries: Sequence[Entry]) -> Iterator[list[_Write]]:
         """Yield writes in groups that fit into the place, without those too large for it."""
-        group, total, used_at = list[_Write](), 0, self._nanosecond()
+        group, total, used_at = list[_Write](), 0, _nanosecond(self._clock())
         for entry in entries:
             encoded = encode(entry)
             size = files.counted(encoded.size)
@@ -225,7 +225,7 @@ class PlaceTier:
             self._note_growth(entries, size)
             failed += errors
         for write in group:
-            self._touched.pop(write.file.name, None)  # uses of the file before
+            self._touched.pop(write.entry.key, None)  # uses of the file before
             if self.is_purged(write.entry):  # meanwhile
                 await self._folder.remove(write.file.name)
         return failed
@@ -282,7 +282,7 @@ class PlaceTier:
         """Write down when entries were used last."""
         touched, self._touched = self._touched, {}
         if touched:
-            await self._folder.call(files.touch, touched)
+            await self._folder.call(_touch, touched)
 
     async def _try(self, what: str, work: Awaitable[object]) -> None:
         try:
@@ -295,8 +295,18 @@ class PlaceTier:
         self._usable_at = time.monotonic() + _PAUSE_SECONDS
         _log.warning("The place of the cache fails, so it is left alone for a while (%s): %s", what, error)
 
-    def _nanosecond(self) -> int:
-        return int(self._clock() * 1_000_000) * 1000
+
+def _nanosecond(moment: float) -> int:
+    """Return a moment as the time of a file, in whole microseconds: a number has no more digits."""
+    return int(moment * 1_000_000) * 1000
+
+
+def _touch(fs: object, root: str, touched: Mapping[str, tuple[str, str, float]]) -> None:
+    used = {
+        name_of(source_digest(account, source), key): _nanosecond(moment)
+        for key, (account, source, moment) in touched.items()
+    }
+    files.touch(fs, root, used)
 
 
 def _never(entry: Entry) -> bool:

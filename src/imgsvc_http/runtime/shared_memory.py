@@ -14,7 +14,7 @@ _CHANGES = "changes"  # the file of the mark in the state folder
 
 
 class SharedNumbers:
-    """Some whole numbers, which begin at 0. Each of them may have one writer only.
+    """Whole numbers, which begin at 0. Only one process may write each of them.
 
     Args:
         count: how many there are.
@@ -38,10 +38,10 @@ class SharedNumbers:
 
 
 class ChangeMark:
-    """A mark that looks otherwise after each change that all processes must know at once.
+    """Random bytes that are replaced after each change that all processes must know at once.
 
-    It is mapped to look at it for nothing. It is written as a file: a full disk is then an error, and would
-    otherwise be a signal that ends the process.
+    Processes map the bytes, so that looking at them costs nothing. They are written as a file, because a full
+    disk is then an error. Writing to mapped memory would end the process by a signal.
 
     Args:
         folder: the state folder, in which the file of the mark is made anew. Without it, no other program can
@@ -61,11 +61,11 @@ class ChangeMark:
 
     @property
     def present(self) -> bytes:
-        """How it looks now."""
+        """The present bytes."""
         return self._mark[:]
 
     def note_change(self) -> None:
-        """Make it look otherwise."""
+        """Replace the bytes."""
         os.pwrite(self._file, os.urandom(_BYTES), 0)
 
 
@@ -84,7 +84,7 @@ class SharedEvent:
         weakref.finalize(self, os.close, self._descriptor)
 
     def set(self) -> None:
-        """Wake up all who wait, and let nobody wait from now on."""
+        """Wake up all tasks that wait. From now on none waits."""
         os.eventfd_write(self._descriptor, 1)
 
     async def wait(self) -> None:
