@@ -16,11 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from imgsvc_http import Settings
-from imgsvc_http.serve import Greeting, serve
+from imgsvc_http import serve as serve_module
+from imgsvc_http.serve import Greeting
 from imgsvc_http.settings import ServerSettings, WorkersSettings
 
 _TICK_SECONDS = 0.01
@@ -116,19 +118,26 @@ async def obey(watch: Watch) -> None:
         else:
             print(watch.longest, flush=True)
             watch.longest = 0.0
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getppid(), signal.SIGTERM)
 
 
 def main(state: Path) -> None:
-    watching: list[asyncio.Task[None]] = []
+    serving = serve_module.serve_process
+
+    async def watched(*arguments: Any) -> None:
+        """Serve in the process that listens, which the parent forks, and watch its loop."""
+        watch = Watch()
+        watching = [asyncio.create_task(work) for work in (watch.run(), obey(watch))]
+        await serving(*arguments)
+        for task in watching:
+            task.cancel()
 
     def greet(greeting: Greeting) -> None:
-        watch = Watch()
-        watching.extend(asyncio.get_running_loop().create_task(work) for work in (watch.run(), obey(watch)))
         print(greeting.address, greeting.key, flush=True)
 
+    serve_module.serve_process = watched
     settings = Settings(server=ServerSettings(state_folder=state, port=0), workers=WorkersSettings(number=1))
-    serve(settings, greet)
+    serve_module.serve(settings, greet)
 
 
 if __name__ == "__main__":
