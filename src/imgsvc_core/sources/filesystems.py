@@ -34,9 +34,8 @@ def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
     member, _, archive = url.partition("::")
     if url.startswith(_ARCHIVES) and archive and not options:
         fs, path = open_filesystem(archive)
-        scheme = member.partition("://")[0]
-        opened = _open_archive(scheme, archive, fs.ukey(path), os.getpid())
-        return opened, opened._strip_protocol(member)
+        scheme, _, name = member.partition("://")
+        return _open_archive(scheme, archive, fs.ukey(path), os.getpid()), name.strip("/")
     found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
     return found
 
