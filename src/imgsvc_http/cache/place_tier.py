@@ -6,6 +6,7 @@ A place that fails costs nobody an answer: the entry is a miss, and the place is
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,9 @@ CALL_SECONDS = 10
 _PAUSE_SECONDS = 10
 _FLUSH_SECONDS = 10
 _CLOSE_SECONDS = 5
-_MOST_WAITING = 64
+_ENOUGH_WAITING, _MOST_WAITING = 16, 64
+_GATHER_SECONDS = 0.25  # writing entries together costs less
+_GATHER_SECONDS_SHARED = 0.05  # other processes may wait for a picture until it is written
 _FILES_IN_THREAD = 16  # giving work to a thread takes longer than writing a file of this machine
 _SLACK = 64  # evicting makes room for this part of the bound, so that not every write has to
 _COUNT_SECONDS, _COUNT_BUCKET_SECONDS = 10, 3600
@@ -35,9 +38,10 @@ _COUNT_PART = 50  # counting takes at most this part of the time
 
 @attrs.define(eq=False)
 class _Batch:
-    """Entries by key that are written together."""
+    """Entries by key that are written together. The batch is ``due`` when there are enough of them."""
 
     entries: dict[str, Entry] = attrs.field(factory=dict)
+    due: asyncio.Event = attrs.field(factory=asyncio.Event)
     written: asyncio.Event = attrs.field(factory=asyncio.Event)
 
 
@@ -61,6 +65,7 @@ class PlaceTier:
         folder: where the files are.
         bound: the most bytes.
         alone: True if no other process writes there.
+        gather_seconds: how long an entry waits for others to be written with; by default not long.
         clock: the Unix time in seconds.
     """
 
@@ -70,11 +75,14 @@ class PlaceTier:
         bound: int,
         *,
         alone: bool = False,
+        gather_seconds: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
         self._bound = bound
         self._alone = alone
+        default_seconds = _GATHER_SECONDS if alone else _GATHER_SECONDS_SHARED
+        self._gather_seconds = default_seconds if gather_seconds is None else gather_seconds
         self.is_purged: Callable[[Entry], bool] = _never
         """Tells if an entry has been purged since it was begun."""
         self._clock = clock
@@ -100,19 +108,13 @@ class PlaceTier:
 
     async def get(self, key: str, source: bytes) -> Entry | None:
         """Return the entry of a key, which is of a source. Whatever is wrong with its file, there is none."""
-        for batch in (self._next, self._current):
-            if key in batch.entries:
-                return batch.entries[key]
-        if time.monotonic() < self._usable_at:
-            return None
+        unwritten = self._next.entries.get(key) or self._current.entries.get(key)
+        if unwritten is not None or time.monotonic() < self._usable_at:
+            return unwritten
         try:
-            data = await self._folder.call(files.read, name_of(source, key))
+            return await self._folder.call(_read, key, source)
         except Exception as error:  # of any file system
             self._note_failure("read", error)
-            return None
-        try:
-            return None if data is None else decode(key, data)
-        except (ValueError, TypeError, KeyError):  # whatever is in the file, it is no entry
             return None
 
     def put(self, entry: Entry) -> None:
@@ -122,6 +124,8 @@ class PlaceTier:
         if self._keys is not None:
             self._keys.add(bytes.fromhex(entry.key))
         self._next.entries[entry.key] = entry
+        if len(self._next.entries) >= _ENOUGH_WAITING:
+            self._next.due.set()
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write_all())
 
@@ -164,6 +168,8 @@ class PlaceTier:
 
     async def close(self) -> None:
         """Write what was put, as far as that does not take long, and when entries were used last."""
+        self._gather_seconds = 0
+        self._next.due.set()
         if self._writer is not None:
             await asyncio.wait([self._writer], timeout=_CLOSE_SECONDS)
             self._writer.cancel()
@@ -171,6 +177,10 @@ class PlaceTier:
 
     async def _write_all(self) -> None:
         while self._next.entries:
+            if self._gather_seconds:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._gather_seconds):
+                        await self._next.due.wait()
             self._current, self._next = self._next, _Batch()
             try:
                 async with self._writing:
@@ -311,6 +321,14 @@ def _touch(fs: object, root: str, touched: Mapping[str, tuple[str, str, float]])
 
 def _never(entry: Entry) -> bool:
     return False
+
+
+def _read(fs: object, root: str, key: str, source: bytes) -> Entry | None:
+    data = files.read(fs, root, name_of(source, key))
+    try:
+        return None if data is None else decode(key, data)
+    except (ValueError, TypeError, KeyError):  # whatever is in the file, it is no entry
+        return None
 
 
 def _write_part(fs: object, root: str, part: Sequence[_Write]) -> tuple[int, int, list[Exception]]:

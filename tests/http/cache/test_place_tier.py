@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from imgsvc_http.cache import place_tier, purges
 from imgsvc_http.cache.entries import Entry, source_digest
-from imgsvc_http.cache.files import name_of, read
+from imgsvc_http.cache.files import name_of
 from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.storage.folder import Folder
 from tests.http.cache.pictures import SOURCE, Clock, Producer, ask, entry, new_cache
@@ -35,7 +35,7 @@ def files(folder: Path) -> list[Path]:
 
 @contextlib.asynccontextmanager
 async def opened(folder: Path, clock: Clock, bound: int = BOUND) -> AsyncIterator[PlaceTier]:
-    tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), bound, clock=clock)
+    tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), bound, gather_seconds=0, clock=clock)
     try:
         yield tier
     finally:
@@ -141,6 +141,21 @@ async def test_entries_that_wait_are_answered_and_are_written_at_the_end(folder:
 
 
 @pytest.mark.asyncio
+async def test_entries_wait_for_others_until_there_are_enough(folder: Path, clock: Clock) -> None:
+    tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), BOUND, gather_seconds=600, clock=clock)
+    for number in range(15):
+        tier.put(entry(number))
+    await asyncio.sleep(0.1)
+    assert files(folder) == []
+    tier.put(entry(15))
+    await asyncio.wait_for(tier.written(entry(0).key), 60)
+    assert len(files(folder)) == 16
+    tier.put(entry(16))
+    await tier.close()
+    assert len(files(folder)) == 17
+
+
+@pytest.mark.asyncio
 async def test_entries_that_are_written_together_are_bounded(folder: Path, clock: Clock) -> None:
     async with opened(folder, clock, bound=8 * BLOCK) as tier:
         for number in range(30):
@@ -183,8 +198,8 @@ class Watched(Folder):
         self.looked = list[str]()
 
     async def call(self, work: Any, *args: Any, **kwargs: Any) -> Any:
-        if work is read:
-            self.looked.extend(args)
+        if work is place_tier._read:
+            self.looked.append(args[0])
         return await super().call(work, *args, **kwargs)
 
 
@@ -198,7 +213,7 @@ async def test_a_process_that_is_alone_looks_for_no_file_that_was_never_written(
             if number % 16 == 15:
                 await tier.written(entry(number).key)
     watched = Watched(f"file://{folder}", CALL_SECONDS)
-    tier = PlaceTier(watched, 2**30, alone=True, clock=clock)
+    tier = PlaceTier(watched, 2**30, alone=True, gather_seconds=0, clock=clock)
     cache, produce = new_cache(clock, memory_bytes=0, place=tier), Producer()
     looking = asyncio.create_task(tier.run())
     await ask(cache, produce, "first")
@@ -374,7 +389,9 @@ class PlaceMachine(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.tier = PlaceTier(Folder(f"file://{self.folder}", CALL_SECONDS), 10 * BLOCK, clock=self.clock)
+        self.tier = PlaceTier(
+            Folder(f"file://{self.folder}", CALL_SECONDS), 10 * BLOCK, gather_seconds=0, clock=self.clock
+        )
 
     @rule(number=st.integers(0, 15), blocks=st.integers(1, 4))
     def put(self, number: int, blocks: int) -> None:
@@ -427,7 +444,7 @@ async def test_a_picture_that_is_made_while_its_file_is_looked_for_is_not_made_a
     class Slow(Folder):
         async def call(self, work: Any, *args: Any, **kwargs: Any) -> Any:
             done = await super().call(work, *args, **kwargs)
-            if work is read:
+            if work is place_tier._read:
                 if looked[0].is_set():
                     looked[1].set()
                     await asyncio.wait_for(go_on.wait(), 60)
