@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -143,18 +142,3 @@ async def test_a_keyfile_serves_its_own_account_only(
     async with service.client(key=service.new_key()) as stranger:
         reply = await upload(stranger, photo, {"store": store(id_, path="stolen.jpg")})
     assert_failure(reply, 422, "invalid_parameter", "must be the id of an uploaded keyfile")
-
-
-async def test_a_lost_master_key_is_told_to_the_operator_alone(
-    key: rsa.RSAPrivateKey, photo: bytes, tmp_path: Path
-) -> None:
-    state = tmp_path / "state"
-    with running(state) as service:
-        async with service.client() as client:
-            id_ = await uploaded(client, keyfile(key))
-    (state / "master.keys").unlink()
-    with running(state) as again:
-        async with again.client(key=service.key) as client:
-            reply = await upload(client, photo, {"store": store(id_)})
-    failure = assert_failure(reply, 500, "internal_error", "Report it with the id")
-    assert "master" not in failure["message"]
