@@ -234,6 +234,15 @@ def test_tiff_tiles_of_more_than_100_megabytes_are_not_called_damaged() -> None:
     assert (read(_tifffile(flat.astype(np.uint32) << 24, tile=(3008, 3008), **tiled)).numpy() == 51200).all()
 
 
+@pytest.mark.parametrize("tile", [(64, 64), None])
+@pytest.mark.parametrize("kept", [0.4, 0.9])
+def test_a_tiff_that_is_cut_is_damaged(kept: float, tile: tuple[int, int] | None) -> None:
+    noise = np.random.default_rng(7).integers(0, 256, (256, 256, 3), np.uint8)
+    data = _tifffile(noise, photometric="rgb", tile=tile)
+    with pytest.raises(CorruptImage):
+        read(data[: int(kept * len(data))])
+
+
 def test_a_tiff_strip_of_more_than_50_megabytes_is_not_called_damaged() -> None:
     noise = np.random.default_rng(7).integers(0, 256, (4500, 4000, 3), np.uint8)
     options = {"compression": "deflate", "compressionargs": {"level": 1}, "rowsperstrip": len(noise)}

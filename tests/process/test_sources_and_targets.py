@@ -170,12 +170,14 @@ def test_a_target_that_cannot_be_written_says_so(photo: Path, tmp_path: Path) ->
         imgsvc.process(photo, None, full)
 
 
-def test_digests_are_computed_where_they_are_asked_for(photo: Path) -> None:
+def test_digests_are_computed_where_they_are_asked_for(photo: Path, tmp_path: Path) -> None:
     import hashlib
 
     result = imgsvc.process(photo, PNG, digest=True)
     assert result.input.sha256 == hashlib.sha256(photo.read_bytes()).hexdigest()
     assert result.output.sha256 == hashlib.sha256(result.data or b"").hexdigest()
+    written = imgsvc.process(photo, PNG, tmp_path / "written.png", digest=True)
+    assert written.output.sha256 == result.output.sha256
     assert imgsvc.inspect(photo, digest=True).sha256 == result.input.sha256
     assert imgsvc.inspect(photo).sha256 is None
 
@@ -324,3 +326,11 @@ def test_a_result_tells_what_it_is_and_may_be_a_source(photo: Path, tmp_path: Pa
     written = imgsvc.process(photo, Resize(width=60), tmp_path / "small.png")
     with pytest.raises(TypeError, match="a result with data"):
         imgsvc.process(written, Resize(width=30))  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(photo: Path, tmp_path: Path) -> None:
+    target = tmp_path / "kept.png"
+    target.touch()
+    target.chmod(0o640)
+    imgsvc.process(photo, Resize(width=60), target)
+    assert target.stat().st_mode & 0o777 == 0o640
