@@ -173,6 +173,14 @@ def test_a_picture_of_one_color_is_not_trimmed_away() -> None:
     assert delivered("t:10", png(Image.new("RGB", (30, 20), (9, 9, 9)))).size == (30, 20)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (2, 17), (17, 2)])
+def test_pictures_of_few_pixels_are_trimmed(size: tuple[int, int]) -> None:
+    assert delivered("t:10", png(Image.new("RGB", size, (9, 9, 9)))).size == size
+    dotted = Image.new("RGB", size, (9, 9, 9))
+    dotted.putpixel((size[0] - 1, size[1] - 1), (250, 0, 0))
+    assert delivered("t:10", png(dotted)).size == ((1, 1) if size != (1, 1) else size)
+
+
 def test_hair_lines_in_a_border_are_overlooked() -> None:
     whole = framed((250, 250, 250), 12, 12, 12, 12)
     whole.putpixel((2, 2), (0, 0, 0))

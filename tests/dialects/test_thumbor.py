@@ -9,7 +9,7 @@ import time
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -29,6 +29,10 @@ from tests.support import photos
 IMAGE = "pics.example/a.jpg"
 UNSAFE = Thumbor(unsafe=True)
 WHOLE = Size(2725, 2225)
+PHOTOS = {
+    size: bytes(photos.as_vips(photos.mosaic(*size)).jpegsave_buffer(Q=90))
+    for size in ((1999, 1333), (801, 1203), (1363, 877))
+}
 AT_CORNER = {"id": "w1", "gravity": "top-left"}
 
 
@@ -762,3 +766,15 @@ def test_no_source_is_of_a_host_that_is_none(host: str) -> None:
     dialect = Thumbor(unsafe=True, allowed_sources=[r".*good\.example"])
     with pytest.raises(DialectError, match="none of the allowed sources"):
         url("9x9", f"http://{host}/a.jpg", dialect)
+
+
+@pytest.mark.parametrize("place", ["", "left/top", "right/bottom"])
+@pytest.mark.parametrize("source", [(1999, 1333), (801, 1203), (1363, 877)])
+@given(width=st.integers(20, 400), height=st.integers(20, 400))
+@settings(max_examples=10, deadline=None)
+def test_parts_of_scaled_jpegs_reach_their_edges(
+    source: tuple[int, int], place: str, width: int, height: int
+) -> None:
+    spec = translate(url("/".join(filter(None, [f"{width}x{height}", place]))), PHOTOS[source])
+    made = imgsvc.process(PHOTOS[source], spec).output
+    assert (made.width, made.height) == (width, height)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pyvips
+from scipy import ndimage  # type: ignore[import-untyped]
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec import Color, Filter
@@ -139,3 +140,10 @@ def test_gray_and_deep_pictures(dtype: type) -> None:
         for filter in (Modulate(brightness=0.5), Stretch(), LocalEqualize(width=9, height=9), Median(size=3)):
             made, expected = filtered(deep, filter), filtered(pixels, filter)
             assert difference(made // (made.max() // 256 + 1 if made.dtype != np.uint8 else 1), expected) < 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (2, 2), (4, 40), (40, 3)])
+def test_medians_of_windows_that_are_larger_than_the_picture(width: int, height: int) -> None:
+    pixels = np.ascontiguousarray(CAT[:height, :width])
+    expected = ndimage.median_filter(pixels, size=(5, 5, 1), mode="nearest")
+    assert np.array_equal(filtered(pixels, Median(size=5)), expected)

@@ -12,6 +12,7 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 
 _MAGENTA = [255, 0, 255]
+_NOISE_WINDOW = 3  # pixels, in which libvips takes the median to leave noise out
 
 
 def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
@@ -24,7 +25,10 @@ def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
     image = in_memory(image)
     corner = (image.width - 1, image.height - 1) if trim.from_end else (0, 0)
     color = image.getpoint(*corner) if trim.color is None else trim.color.rgb
-    left, top, width, height = image.find_trim(background=list(color), threshold=trim.threshold)
+    too_small = min(image.width, image.height) < _NOISE_WINDOW
+    left, top, width, height = image.find_trim(
+        background=list(color), threshold=trim.threshold, line_art=too_small
+    )
     return Box(left, top, width, height) if width and height else Box(0, 0, image.width, image.height)
 
 

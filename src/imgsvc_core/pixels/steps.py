@@ -230,6 +230,9 @@ def _resampled_by_pillow(frame: ScaledFrame, size: Size) -> ScaledFrame:
     if area.left == area.top == 0:
         area = Area(0, 0, math.ceil(area.width), math.ceil(area.height))
         image = resampling.completed(image, int(area.width), int(area.height))
+    else:  # an area may end within the last pixels, which a decoder has cut off
+        across, down = math.ceil(area.left + area.width), math.ceil(area.top + area.height)
+        image = resampling.completed(image, max(image.width, across), max(image.height, down))
     return ScaledFrame.whole(resampling.resample_by_pillow(image, *size, area))
 
 

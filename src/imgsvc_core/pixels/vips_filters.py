@@ -15,7 +15,7 @@ _WHITE = 255
 
 def median(image: pyvips.Image, filter: vips_specs.Median) -> pyvips.Image:
     """Replace each pixel by the median of a square around it."""
-    return filtered_premultiplied(in_bytes(image), lambda bands: bands.median(filter.size))
+    return filtered_premultiplied(in_bytes(image), lambda bands: _median(bands, filter.size))
 
 
 def threshold(image: pyvips.Image, filter: vips_specs.Threshold) -> pyvips.Image:
@@ -96,3 +96,11 @@ def _on_color(image: pyvips.Image, operation: Callable[[pyvips.Image], pyvips.Im
         changed = changed.colourspace("srgb" if color.bands == 3 else "b-w")
     space = "srgb" if changed.bands == 3 else "b-w"
     return join_alpha(changed.cast("uchar").copy(interpretation=space), alpha)
+
+
+def _median(image: pyvips.Image, size: int) -> pyvips.Image:
+    """Return the medians of windows; libvips takes none that is larger than the picture."""
+    if min(image.width, image.height) >= size:
+        return image.median(size)
+    wide = image.embed(size, size, image.width + 2 * size, image.height + 2 * size, extend="copy")
+    return wide.median(size).crop(size, size, image.width, image.height)
