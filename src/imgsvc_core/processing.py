@@ -328,7 +328,7 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
 
 def _naming(one: _Wanted) -> contextlib.AbstractContextManager[None]:
     """Name a variant in errors of its request. Errors of the source concern all variants."""
-    return contextlib.nullcontext() if one.variant is None else _naming_variant(one.variant)
+    return _naming_variant(one.variant) if one.variant else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -242,6 +242,8 @@ def test_a_variant_that_cannot_be_made_is_named(source: Path, target: Path) -> N
     outside = {"crop": {"x": 5000, "y": 0, "width": 10, "height": 10}}
     go(source / "photo00001.png", target, variants={"a": SPEC, "b": outside}, on_event=told.append)
     assert [event.message.partition(" and ")[0] for event in told] == ["Variant 'b': Crop 'x'"]
+    go(source / "photo00001.png", target / "only", variants={"": outside}, on_event=told.append)
+    assert told[-1].message.startswith("Crop 'x'")
     (source / "torn.png").write_bytes(encoded.png().data[:300])
     go(source / "torn.png", target, variants={"a": SPEC, "b": SPEC}, on_event=told.append)
     assert "Variant" not in told[-1].message
