@@ -62,8 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two processes for each core, as tests of services wait for half of their time."""
-    return 2 * len(os.sched_getaffinity(0))
+    """Return one process more than there are cores, as tests of services wait for a third of their time."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -57,8 +57,10 @@ class Job:
 
     @property
     def shown(self) -> str:
-        """Return the source for messages."""
-        return "standard input" if self.source == _PIPE else shown_url(self.source)
+        """Return the source for messages, with the bytes of its name that are not UTF-8 as escapes."""
+        if self.source == _PIPE:
+            return "standard input"
+        return os.fsencode(shown_url(self.source)).decode("utf-8", "backslashreplace")
 
     @property
     def label(self) -> str:

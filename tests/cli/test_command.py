@@ -85,7 +85,7 @@ def test_libraries_write_nothing_beside_the_command(tmp_path: Path) -> None:
         done = run("process", source, "-o", "out.webp", "--metadata", "keep", cwd=tmp_path)
         told = done.stderr.decode()
         assert (done.returncode, told.count("\n")) == (code, bool(code)), told
-        assert not told or told.startswith("imgsvc: The TIFF image")
+        assert not told or told.startswith(f"imgsvc: {source}: The TIFF image")
 
 
 def test_pipes(photo: Path) -> None:

@@ -14,6 +14,7 @@ import fsspec
 import numpy as np
 import pytest
 import pyvips
+from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec import Resize, Spec
@@ -334,3 +335,10 @@ def test_a_file_that_is_replaced_keeps_its_permissions(photo: Path, tmp_path: Pa
     target.chmod(0o640)
     imgsvc.process(photo, Resize(width=60), target)
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_facts_that_pixels_correct_are_booleans() -> None:
+    """A GIF tells by its pixels whether it is gray, and then also its alpha."""
+    gif = io.BytesIO()
+    Image.fromarray(np.full((8, 8), 120, np.uint8)).save(gif, "GIF")
+    assert imgsvc.process(gif.getvalue(), PNG).input.alpha is False

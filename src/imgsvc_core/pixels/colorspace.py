@@ -52,7 +52,7 @@ def told_by_pixels(info: ImageInfo, image: pyvips.Image | Raster) -> ImageInfo:
     """
     if isinstance(image, Raster):
         return info
-    alpha, gray = info.alpha or image.hasalpha(), space_of(image) in _GRAY
+    alpha, gray = info.alpha or bool(image.hasalpha()), space_of(image) in _GRAY
     if alpha == info.alpha and gray == (info.colorspace == "gray"):
         return info
     known = "gray" if gray else "srgb" if info.colorspace == "gray" else info.colorspace
