@@ -93,7 +93,7 @@ def test_pictures_of_other_sizes_are_refused() -> None:
     with pytest.raises(UnsupportedOperation, match="the same size to be compared, got 60x40 and 59x40"):
         imgsvc.compare(np.ascontiguousarray(coffee()[:40, :60]), np.ascontiguousarray(coffee()[:40, :59]))
     data = encoded.jpeg().data
-    with pytest.raises(CorruptImage):
+    with pytest.raises(CorruptImage, match="The other picture"):
         imgsvc.compare(data, data[: len(data) // 2])
 
 

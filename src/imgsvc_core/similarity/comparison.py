@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from imgsvc_core.errors import UnsupportedOperation
+from imgsvc_core.errors import LimitExceeded, SourceError, UnsupportedOperation
 from imgsvc_core.limits import Limits
 from imgsvc_core.processing import process
 from imgsvc_core.sources.receiving import Source
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LEAST_SSIM = 0.01
 _SMALLEST_SIDE = 8
-_GROUNDS = ("fff", "000")
+_GROUNDS = (255, 0)
 _LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in JPEG
 
 
@@ -62,9 +62,9 @@ def compare(original: Source, other: Source, *, limits: Limits | None = None) ->
         UnsupportedOperation: their sizes differ.
         ImgsvcError: a picture cannot be read or decoded, or exceeds the limits.
     """
-    worst = [
-        _compare(_pixels(original, ground, limits), _pixels(other, ground, limits)) for ground in _GROUNDS
-    ]
+    pictures = _pixels("original", original, limits), _pixels("other", other, limits)
+    grounds = _GROUNDS if any(pixels.shape[2] == 4 for pixels in pictures) else _GROUNDS[:1]
+    worst = [_compare(*(_on(ground, pixels) for pixels in pictures)) for ground in grounds]
     return Similarity(min(item.ssim for item in worst), min(item.ssimulacra2 for item in worst))
 
 
@@ -78,16 +78,30 @@ def _compare(original: NDArray[np.uint8], other: NDArray[np.uint8]) -> Similarit
     return Similarity(ssim(_luma(original), _luma(other)), Original.of(original).score(other))
 
 
-def _pixels(source: Source, ground: str, limits: Limits | None) -> NDArray[np.uint8]:
-    """Return a picture on a ground as height x width x 3, with sides that all measures can use."""
+def _pixels(role: str, source: Source, limits: Limits | None) -> NDArray[np.uint8]:
+    """Return a picture as height x width x 3 or 4, with sides that all measures can use."""
     import numpy as np
 
-    output = Output(format="png", flatten=True, background=ground, depth=8)
-    pixels = process(source, Spec(output=output), limits=limits).to_numpy()
-    if pixels.ndim == 2:
-        pixels = np.repeat(pixels[:, :, np.newaxis], 3, axis=2)
+    try:
+        result = process(source, Spec(output=Output(format="png", depth=8)), limits=limits)
+    except (SourceError, LimitExceeded) as error:
+        error.begin_with(f"The {role} picture")
+        raise
+    pixels = np.atleast_3d(result.to_numpy())
+    if pixels.shape[2] < 3:
+        pixels = np.dstack([pixels[..., :1]] * 3 + [pixels[..., 1:]])
     room = [(0, max(0, _SMALLEST_SIDE - side)) for side in pixels.shape[:2]]
     return np.pad(pixels, (*room, (0, 0)), mode="edge")
+
+
+def _on(ground: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the RGB of a picture on a gray ground."""
+    import numpy as np
+
+    if pixels.shape[2] == 3:
+        return pixels
+    alpha = pixels[..., 3:] / 255
+    return np.rint(pixels[..., :3] * alpha + ground * (1 - alpha)).astype(np.uint8)
 
 
 def _luma(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
