@@ -361,10 +361,12 @@ def test_quiet_prints_failures_only(folder: Path) -> None:
 def test_files_that_are_no_pictures_are_counted(folder: Path) -> None:
     for name in ("a.txt", "b.TXT", "c.pdf", ".hidden.jpg", "README"):
         (folder / "in" / name).touch()
+    (folder / "in" / "folder.jpg").symlink_to(folder)
     done = run(folder, "in", "out", "--spec", "spec.json")
-    assert "5 other files were passed over: 2 .txt, 1 .pdf, 1 hidden, 1 no suffix." in done.stderr
+    assert "6 other files were passed over: 2 .txt, 1 .pdf, 1 hidden, 1 link, 1 no suffix." in done.stderr
     told = run(folder, "in", "out", "--spec", "spec.json", "--json").stdout.splitlines()[-1]
-    assert json.loads(told)["summary"]["passed_over"] == {".txt": 2, ".pdf": 1, "hidden": 1, "no suffix": 1}
+    kinds = {".txt": 2, ".pdf": 1, "hidden": 1, "link": 1, "no suffix": 1}
+    assert json.loads(told)["summary"]["passed_over"] == kinds
 
 
 def test_nothing_found_is_a_failure(folder: Path) -> None:
