@@ -233,15 +233,37 @@ def test_a_resolution_is_understood_as_by_libvips(unit: int, density: tuple[int,
         assert imgsvc.process(bytes(source), request).data == found
 
 
-def test_jpegs_with_metadata_are_left_to_libvips() -> None:
-    """Its resolution may be that of EXIF."""
+@pytest.mark.parametrize("unit", [None, 0, 2, 3])
+@pytest.mark.parametrize(
+    "resolutions", [(), (300.0,), (300.0, 150.0), (72.5, 72.5), (1.0, 1.0), (0.0, 300.0)]
+)
+@pytest.mark.parametrize("dpi", [None, (96, 96)])
+def test_a_resolution_in_exif_is_understood_as_by_libvips(
+    unit: int | None, resolutions: tuple[float, ...], dpi: tuple[int, int] | None
+) -> None:
     exif = Image.Exif()
-    exif[0x011A], exif[0x011B], exif[0x0128] = 300.0, 300.0, 2
-    source = jpeg(coffee()[100:164, 200:264], exif=exif.tobytes())
+    exif[0x010E] = "coffee"
+    exif.update(zip((0x011A, 0x011B), resolutions, strict=False))
+    if unit is not None:
+        exif[0x0128] = unit
+    options = {} if dpi is None else {"dpi": dpi}
+    source = jpeg(coffee()[100:164, 200:264], exif=exif.tobytes(), **options)
     request = {"resize": {"width": 32}, "output": {"format": "png"}}
+    usual = (not resolutions and unit is None) or (resolutions[1:] and min(resolutions) > 1 and unit != 0)
+    assert (at_once(source, request) is not None) == bool(usual)
+    with libvips_alone():
+        expected = imgsvc.process(source, request).data
+    assert imgsvc.process(source, request).data == expected
+
+
+def test_metadata_that_is_kept_is_left_to_libvips() -> None:
+    exif = Image.Exif()
+    exif[0x013B] = "Ann"
+    source = jpeg(coffee()[100:164, 200:264], exif=exif.tobytes())
+    request = {"resize": {"width": 32}, "output": {"format": "png", "metadata": "copyright"}}
     assert at_once(source, request) is None
     with Image.open(io.BytesIO(imgsvc.process(source, request).data)) as found:
-        assert [round(number) for number in found.info["dpi"]] == [300, 300]
+        assert found.getexif()[0x013B] == "Ann"
 
 
 def test_damaged_jpegs_are_refused_as_by_libvips() -> None:

@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 import attrs
 
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bounded_exif import ExifBlock
-from imgsvc_core.formats.directory import EXIF_PREFIX, read_orientation
+from imgsvc_core.formats.directory import (
+    EXIF_PREFIX,
+    Directory,
+    read_first_directory,
+    valid_orientation,
+)
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.reader import HeaderReader
@@ -25,6 +31,11 @@ _METADATA = (_APP1, _APP2, _APP13)  # EXIF and XMP, the profile, IPTC
 _JFIF = b"JFIF\0"
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 _USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
+
+_RESOLUTION_UNIT = 296
+_RESOLUTIONS = (282, 283)  # across and down
+_INCHES = 2
+_EXIF_UNITS = {_INCHES: 1, 3: 2}  # and those of JFIF
 
 _COLOR_SPACES = {1: "gray", 3: "srgb", 4: "cmyk"}
 _SUBSAMPLINGS = {
@@ -58,11 +69,11 @@ class Segment(NamedTuple):
 
 
 class Density(NamedTuple):
-    """What JFIF tells of the resolution: pixels per unit. The unit is 1 for inches, 2 for centimeters."""
+    """The resolution: pixels per unit. The unit is 1 for inches, 2 for centimeters."""
 
     unit: int = 0
-    across: int = 1
-    down: int = 1
+    across: float = 1
+    down: float = 1
 
 
 class FrameHeader(NamedTuple):
@@ -84,7 +95,8 @@ class FrameHeader(NamedTuple):
 class JpegHeader:
     """The segments up to the header of the first scan, and what they tell.
 
-    ``density`` is the resolution by JFIF, and None if the file may hold other metadata.
+    ``density`` is the resolution by EXIF or JFIF, and None if they state it in an odd way.
+    ``bare`` is True if the file holds no metadata besides.
     ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
     ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
     ``adjacent`` is True if nothing lies between segments.
@@ -98,6 +110,7 @@ class JpegHeader:
     transform: int | None
     exif_blocks: tuple[ExifBlock, ...]
     density: Density | None
+    bare: bool
     adjacent: bool
     in_one_scan: bool
     scan: int | None
@@ -151,36 +164,52 @@ def read_header(reader: HeaderReader) -> JpegHeader:
             transform = reader.byte(start + 11)
     if frame is None:
         raise reader.corrupt("it has no frame header before its data")
+    directory = _directory(exif)
     last = segments[-1].start
     whole = last < reader.size and reader.byte(last) == len(frame.components)
     return JpegHeader(
         segments=tuple(segments),
         frame=frame,
         tables=tables,
-        orientation=read_orientation(exif[0].content) if exif else 1,
+        orientation=1 if directory is None else valid_orientation(directory),
         profile=profile,
         transform=transform,
         exif_blocks=tuple(exif),
-        density=_plain_density(reader, segments),
+        density=None if exif and (directory is None or exif[1:]) else _density(reader, segments, directory),
+        bare=not any(segment.marker in _METADATA for segment in segments),
         adjacent=adjacent,
         in_one_scan=whole and frame.marker not in _PROGRESSIVE,
         scan=end if whole and adjacent and frame.sequential else None,
     )
 
 
-def _plain_density(reader: HeaderReader, segments: Sequence[Segment]) -> Density | None:
-    """Return the resolution by JFIF, or None if the file may hold other metadata."""
-    own: Segment | None = None
-    for segment in segments:
-        if segment.marker in _METADATA or (segment.marker == _APP0 and own is not None):
-            return None
-        if segment.marker == _APP0:
-            own = segment
-    if own is None:
-        return Density()
-    if own.length < 14 or reader.read(own.start, len(_JFIF)) != _JFIF:
+def _directory(exif: Sequence[ExifBlock]) -> Directory | None:
+    """Return the main directory of the first EXIF block, or None if there is none, or it is damaged."""
+    try:
+        return read_first_directory(exif[0].content) if exif else None
+    except CorruptImage:
         return None
-    return Density(*reader.unpack(">BHH", own.start + 7))
+
+
+def _density(reader: HeaderReader, segments: Sequence[Segment], exif: Directory | None) -> Density | None:
+    """Return the resolution by JFIF, or by EXIF where it has one; None if they state it in an odd way."""
+    own = [segment for segment in segments if segment.marker == _APP0]
+    stated = Density()
+    if len(own) > 1:
+        return None
+    if own:
+        if own[0].length < 14 or reader.read(own[0].start, len(_JFIF)) != _JFIF:
+            return None
+        stated = Density(*reader.unpack(">BHH", own[0].start + 7))
+    if exif is None or not any(tag in exif.entries for tag in (_RESOLUTION_UNIT, *_RESOLUTIONS)):
+        return stated
+    if not all(tag in exif.entries and exif.is_readable(tag) for tag in _RESOLUTIONS):
+        return None
+    across, down = (exif.real(tag) for tag in _RESOLUTIONS)
+    unit = exif.first(_RESOLUTION_UNIT, _INCHES)
+    if unit not in _EXIF_UNITS or not (across > 1 and down > 1):
+        return None
+    return Density(_EXIF_UNITS[unit], across, down)
 
 
 def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:

@@ -43,7 +43,8 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
         from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
 
         pixels = turbojpeg.decoded(picture, shrink)
-    if pixels is not None and header.density is not None:
+    needs_metadata = not header.bare and (settings.metadata or picture.info.profile)
+    if pixels is not None and header.density is not None and not needs_metadata:
         raster = _raster(pixels, header.density)
         size = header.frame.width // shrink, header.frame.height // shrink
         return raster if settings.array else _cropped(raster.to_vips(), size)
