@@ -13,12 +13,17 @@ import os
 import signal
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.support.golden import GoldenCheck
+
+if TYPE_CHECKING:
+    from tests.stores.s3_server import S3Server
 
 hypothesis.settings.register_profile(
     "default", max_examples=40, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
@@ -46,7 +51,15 @@ for _number, _handler in {
         signal.signal(_number, _handler)
 
 _PROCESSES = {"multiprocessing", "playwright", "subprocess"}
-_STARTED = {"chromium", "delivering", "redis_url", "s3", "service"}  # fixtures of a conftest
+# Fixtures of a conftest.
+_STARTED = {
+    "chromium",
+    "delivering",
+    "redis_url",
+    "s3",
+    "s3_environment",
+    "service",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -101,6 +114,30 @@ def _starts_processes(module: str) -> bool:
     return bool(used & _PROCESSES) or any(
         _starts_processes(name) for name in used if name.startswith("tests.") and name in sys.modules
     )
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A server that speaks S3, with two users and a bucket of each."""
+    from tests.stores.s3_server import s3_server  # here, as few tests need it
+
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def s3_environment(s3: S3Server) -> Iterator[S3Server]:
+    """The same server, which fsspec finds by the environment."""
+    from s3fs import S3FileSystem
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", s3.key)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", s3.secret)
+        patch.setenv("AWS_ENDPOINT_URL", s3.url)
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        S3FileSystem.clear_instance_cache()  # fsspec keeps connections of an earlier environment
+        yield s3
+    S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture(scope="session")

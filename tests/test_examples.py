@@ -23,11 +23,12 @@ from examples.sheets import Cell, save, sheet
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from tests.stores.servers.processes import free_ports
 from tests.support import photos, requires
+from tests.support.servers import free_port
 
 TOP = Path(__file__).parent.parent
 PICTURES = TOP / "examples" / "pictures"
+FASTAPI = ("http://127.0.0.1:{port}", "-m", "uvicorn", "examples.core_from_fastapi:app", "--port", "{port}")
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -106,14 +107,12 @@ def differs_anywhere(one: Path, other: Path) -> bool:
 
 
 def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
     state = tmp_path / "state"
     environment = {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
     imgsvc_command(environment, "db", "upgrade")
     account = imgsvc_command(environment, "accounts", "create", "Acme")["id"]
     key = imgsvc_command(environment, "keys", "create", account)["secret"]
-    url = f"https://localhost:{port}"
-    with serving(url, "examples/embed_in_aiohttp.py", port, state):
+    with serving("https://localhost:{port}", "examples/embed_in_aiohttp.py", "{port}", state) as url:
         tls = ssl.create_default_context(cafile=state / "localhost.pem")
         assert get(url, tls)[:2] == (200, b"An application with pictures.\n")
         assert get(f"{url}/images/healthz", tls)[0] == 200
@@ -136,9 +135,7 @@ def test_the_service_in_an_aiohttp_application(tmp_path: Path) -> None:
 
 
 def test_the_library_in_a_fastapi_application() -> None:
-    (port,) = free_ports(1)
-    url = f"http://127.0.0.1:{port}"
-    with serving(url, "-m", "uvicorn", "examples.core_from_fastapi:app", "--port", port):
+    with serving(*FASTAPI) as url:
         coffee = (PICTURES / "coffee.heic").read_bytes()
         status, picture, media_type = get(f"{url}/previews?width=300", data=coffee)
         info = imgsvc.inspect(picture)
@@ -153,12 +150,7 @@ def test_the_library_in_a_fastapi_application() -> None:
 
 def test_the_event_loop_of_fastapi_stays_free() -> None:
     large: bytes = photos.as_vips(photos.mosaic(6000, 5000)).jpegsave_buffer()
-    (port,) = free_ports(1)
-    url = f"http://127.0.0.1:{port}"
-    with (
-        serving(url, "-m", "uvicorn", "examples.core_from_fastapi:app", "--port", port),
-        ThreadPoolExecutor() as clients,
-    ):
+    with serving(*FASTAPI) as url, ThreadPoolExecutor() as clients:
         waits: list[float] = []
         working = clients.submit(get, f"{url}/previews?width=2000", data=large)
         while not working.done():
@@ -178,17 +170,22 @@ def imgsvc_command(environment: dict[str, str], *arguments: str) -> dict[str, st
 
 
 @contextlib.contextmanager
-def serving(url: str, *arguments: str | int | Path) -> Iterator[None]:
-    """An example that serves, from its first answer until it is told to end."""
-    command = [sys.executable, *map(str, arguments)]
-    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+def serving(url: str, *arguments: str | Path) -> Iterator[str]:
+    """The URL of an example that serves at a ``{port}``, from its first answer until it is told to end."""
+    with contextlib.ExitStack() as stack:
+        port = str(stack.enter_context(free_port()))
+        url, *given = (str(part).replace("{port}", port) for part in (url, *arguments))
+        command = [sys.executable, *given]
+        process = stack.enter_context(
+            subprocess.Popen(command, cwd=TOP, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        )
         try:
             deadline = time.monotonic() + 60
             while not answers(url):
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
-            yield
+            yield url
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) in (0, -signal.SIGTERM)
         finally:

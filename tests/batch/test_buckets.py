@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +17,15 @@ from imgsvc_batch.results import check_path
 from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
-from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server, s3_server
+from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
 from tests.support import encoded
 
 PAGE = 1000  # objects that S3 lists at a time
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as running, pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            "AWS_ACCESS_KEY_ID": running.key,
-            "AWS_SECRET_ACCESS_KEY": running.secret,
-            "AWS_ENDPOINT_URL": running.url,
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }.items():
-            patch.setenv(name, value)
-        yield running
+@pytest.fixture
+def server(s3_environment: S3Server) -> S3Server:
+    return s3_environment
 
 
 @pytest.fixture

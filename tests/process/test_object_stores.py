@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 
 import pytest
-from s3fs import S3FileSystem
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import SourceTooLarge, SourceUnreachable
-from tests.stores.s3_server import BUCKET, S3Server, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 from tests.support import encoded
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", running.key)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", running.secret)
-        patch.setenv("AWS_ENDPOINT_URL", running.url)
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        # fsspec keeps the connection that an earlier test of this process made with another environment.
-        S3FileSystem.clear_instance_cache()
-        yield running
-        S3FileSystem.clear_instance_cache()
+@pytest.fixture
+def server(s3_environment: S3Server) -> S3Server:
+    return s3_environment
 
 
 @pytest.mark.parametrize(("name", "media_type"), [("small.webp", "image/webp"), ("small.jpg", "image/jpeg")])

@@ -8,16 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.stores.s3_server import S3Server, s3_server
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import SPECS, Failing, write
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    """A server that speaks S3, with one user and one bucket."""
-    with s3_server() as server:
-        yield server
 
 
 @pytest.fixture

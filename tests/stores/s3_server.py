@@ -29,7 +29,7 @@ _HEADERS = ("Expires", "Cache-Control", "Content-Encoding", "Content-Language", 
 
 @attrs.frozen
 class S3Server:
-    """A server with one user who owns one bucket."""
+    """A server with a user who owns one bucket."""
 
     url: str
     key: str

@@ -99,12 +99,24 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
+def free_ports(count: int) -> Iterator[list[int]]:
+    """Ports of loopback for servers that start within the block: the system gives them to no other process.
+
+    A server may listen at one, as servers set ``SO_REUSEADDR``. Until then connections are refused.
+    """
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in held:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.bind(("127.0.0.1", 0))
+        yield [each.getsockname()[1] for each in held]
+
+
+@contextmanager
 def free_port() -> Iterator[int]:
-    """A port that nobody listens at now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    yield port
+    """One such port."""
+    with free_ports(1) as (port,):
+        yield port
 
 
 def _unprivileged(folder: Path) -> dict[str, Any]:

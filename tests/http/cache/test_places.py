@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
-import fsspec
 import pytest
 
 from imgsvc_http.cache import files
 from imgsvc_http.cache.entries import entry_key, source_digest
 from imgsvc_http.cache.files import Scan, StoredFile, name_of
 from imgsvc_http.storage.folder import Folder
-from tests.stores.s3_server import BUCKET, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 
 pytestmark = pytest.mark.asyncio
 
@@ -22,17 +20,12 @@ KEY = entry_key("account", "source")
 NAME = name_of(source_digest("account", "source"), KEY)
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    with s3_server() as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", server.url)
-        patch.setenv("AWS_ACCESS_KEY_ID", server.key)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", server.secret)
-        yield f"s3://{BUCKET}"
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+@pytest.fixture
+def bucket(s3_environment: S3Server) -> str:
+    return f"s3://{BUCKET}"
 
 
-@pytest.fixture(params=["file", "memory", "s3"])
+@pytest.fixture(params=["file", "memory", pytest.param("s3", marks=pytest.mark.processes)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "s3":
         return f"{request.getfixturevalue('bucket')}/{uuid4().hex}"

@@ -91,7 +91,7 @@ def layout(folder: Path, database: str, cache: str) -> Iterator[Layout]:
         "security.master_keys": new_master_key(),
     }
     with ExitStack() as stack:
-        tls, plain, *ports = [stack.enter_context(servers.free_port()) for _ in range(5)]
+        tls, plain, *ports = stack.enter_context(servers.free_ports(5))
         made = Layout(folder, settings, tls, plain, ports)
         try:
             yield made

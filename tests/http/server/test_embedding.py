@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,8 +21,8 @@ from imgsvc_http.server.certificate import tls_context
 from imgsvc_http.services import SERVICES
 from imgsvc_http.settings import ServerSettings, WorkersSettings
 from tests.http.calls import RATE_HEADERS, assert_failure, call, upload
-from tests.stores.servers.processes import free_ports
 from tests.support import encoded
+from tests.support.servers import free_ports
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -45,8 +46,13 @@ async def broken(request: web.Request) -> web.Response:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embedded]:
-    port, plain = free_ports(2)
-    state = tmp_path_factory.mktemp("embedding") / "state"
+    with free_ports(2) as (port, plain):
+        async with embedded_service(tmp_path_factory.mktemp("embedding") / "state", port, plain) as running:
+            yield running
+
+
+@contextlib.asynccontextmanager
+async def embedded_service(state: Path, port: int, plain: int) -> AsyncIterator[Embedded]:
     url = f"https://localhost:{port}/images"
     server = ServerSettings(state_folder=state, base_url=url)
     service = create_app(Settings(server=server, workers=WorkersSettings(number=1)))

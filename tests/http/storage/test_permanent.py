@@ -24,7 +24,7 @@ from tests.http.calls import assert_failure, call, upload
 from tests.http.conftest import DISK_BYTES
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
-from tests.stores.s3_server import BUCKET, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 from tests.stores.servers import google
 from tests.stores.servers.azurite import azurite
 from tests.support import encoded
@@ -195,22 +195,19 @@ async def test_a_place_and_its_address_belong_together(given: str) -> None:
 
 
 @contextlib.contextmanager
-def _s3(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
-    with s3_server() as server:
-        patch.setenv("AWS_ENDPOINT_URL", server.url)
-        patch.setenv("AWS_ACCESS_KEY_ID", server.key)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", server.secret)
+def _s3(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
+    server: S3Server = request.getfixturevalue("s3_environment")
 
-        def served(name: str) -> tuple[str | None, str | None]:
-            kept = server.read(name)
-            assert kept is not None
-            return kept.content_type, kept.headers["Cache-Control"]
+    def served(name: str) -> tuple[str | None, str | None]:
+        kept = server.read(name)
+        assert kept is not None
+        return kept.content_type, kept.headers["Cache-Control"]
 
-        yield f"s3://{BUCKET}/pictures", served
+    yield f"s3://{BUCKET}/pictures", served
 
 
 @contextlib.contextmanager
-def _azure(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
+def _azure(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
     key = base64.b64encode(b"key of the account").decode()
     with azurite({"acme": key}) as url:
         place = f"DefaultEndpointsProtocol=http;BlobEndpoint={url}/acme;AccountName=acme;AccountKey={key}"
@@ -227,7 +224,7 @@ def _azure(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
 
 
 @contextlib.contextmanager
-def _google(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
+def _google(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
     patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # it speaks gRPC, the emulator HTTP
     with google.front({}, "acme", "foreign") as front:
         patch.setenv("STORAGE_EMULATOR_HOST", front.emulator)
@@ -244,10 +241,13 @@ def _google(patch: pytest.MonkeyPatch) -> Iterator[tuple[str, Served]]:
 
 @pytest.mark.parametrize("provider", [_s3, _azure, _google])
 async def test_a_bucket_serves_pictures_as_what_they_are(
-    provider: Callable[[pytest.MonkeyPatch], AbstractContextManager[tuple[str, Served]]],
+    provider: Callable[
+        [pytest.FixtureRequest, pytest.MonkeyPatch], AbstractContextManager[tuple[str, Served]]
+    ],
+    request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with provider(monkeypatch) as (place, served):
+    with provider(request, monkeypatch) as (place, served):
         url = await PermanentStorage(place, BASE, seconds=60).put(PHOTO, "image/webp")
         name = url.removeprefix(f"{BASE}/")
         assert served(f"pictures/{name}") == ("image/webp", "public, max-age=31536000, immutable")

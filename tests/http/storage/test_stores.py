@@ -14,16 +14,10 @@ from tests.http.calls import assert_failure, call, upload, used
 from tests.http.interface.tables import JPEG_FIELDS, STORED_FIELDS
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
-from tests.stores.s3_server import BUCKET, S3Server, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

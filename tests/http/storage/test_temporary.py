@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -26,7 +26,7 @@ from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
 from imgsvc_http.ways.stored import serve
 from tests.http.calls import upload
 from tests.http.service_process import running
-from tests.stores.s3_server import BUCKET, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 from tests.support import photos
 
 pytestmark = pytest.mark.asyncio
@@ -36,15 +36,10 @@ HOUR = timedelta(hours=1)
 DATA = bytes(range(256)) * 4000
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+@pytest.fixture
+def bucket(s3_environment: S3Server) -> str:
     """URL of a bucket at a server that speaks S3."""
-    with s3_server() as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", server.url)
-        patch.setenv("AWS_ACCESS_KEY_ID", server.key)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", server.secret)
-        yield f"s3://{BUCKET}"
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    return f"s3://{BUCKET}"
 
 
 @pytest.fixture(params=["file", "memory", "s3"])

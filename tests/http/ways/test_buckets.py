@@ -27,7 +27,7 @@ from tests.http.fetching.test_content_encodings import ENCODERS
 from tests.http.service_process import Service, running
 from tests.http.ways.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.ways.web_origin import WebOrigin
-from tests.stores.s3_server import BUCKET, s3_server
+from tests.stores.s3_server import BUCKET, S3Server
 from tests.stores.servers import google, oss
 from tests.stores.servers.azurite import azurite
 from tests.support import encoded, requires
@@ -66,22 +66,20 @@ class Bucket:
     reads: Callable[[str], int] | None = None
 
 
-@contextlib.contextmanager
-def _s3() -> Iterator[Bucket]:
-    with s3_server() as server:
-        endpoint = {"endpoint_url": server.url, "region_name": "us-east-1"}
-        origin = {"url": f"s3://{BUCKET}/in", "key": server.key, "client_kwargs": endpoint}
+def _s3(server: S3Server) -> Bucket:
+    endpoint = {"endpoint_url": server.url, "region_name": "us-east-1"}
+    origin = {"url": f"s3://{BUCKET}/in", "key": server.key, "client_kwargs": endpoint}
 
-        def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
-            more = {"ContentEncoding": encoding} if encoding else {}
-            more |= {"CacheControl": cache} if cache else {}
-            server.client.put_object(Bucket=BUCKET, Key=name, Body=data, **more)
+    def put(name: str, data: bytes, encoding: str = "", cache: str = "") -> None:
+        more = {"ContentEncoding": encoding} if encoding else {}
+        more |= {"CacheControl": cache} if cache else {}
+        server.client.put_object(Bucket=BUCKET, Key=name, Body=data, **more)
 
-        yield Bucket(
-            put=put,
-            origin={**origin, "secret": server.secret},
-            denied={**origin, "secret": _WRONG_SECRET},
-        )
+    return Bucket(
+        put=put,
+        origin={**origin, "secret": server.secret},
+        denied={**origin, "secret": _WRONG_SECRET},
+    )
 
 
 @contextlib.contextmanager
@@ -157,12 +155,12 @@ def _alibaba() -> Iterator[Bucket]:
 
 
 @pytest.fixture(scope="session")
-def buckets() -> Iterator[Mapping[str, Bucket]]:
+def buckets(s3: S3Server) -> Iterator[Mapping[str, Bucket]]:
     for module in ("s3fs", "adlfs", "gcsfs", "ossfs"):
         requires.module(module)
     with contextlib.ExitStack() as stack:
-        opened = (_s3(), _azure(), _google(), _alibaba())
-        yield {name: stack.enter_context(bucket) for name, bucket in zip(STORES, opened, strict=True)}
+        others = (stack.enter_context(bucket) for bucket in (_azure(), _google(), _alibaba()))
+        yield dict(zip(STORES, (_s3(s3), *others), strict=True))
 
 
 @pytest.fixture(scope="session")

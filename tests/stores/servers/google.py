@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from tests.stores.servers import cache
 from tests.stores.servers.applications import forwarded, serving
-from tests.stores.servers.processes import free_ports, running, wait_for_http, working_folder
+from tests.stores.servers.processes import running, wait_for_http, working_folder
+from tests.support.servers import free_port
 
 _AUDIENCE = "https://oauth2.googleapis.com/token"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -175,8 +176,7 @@ def _error(status: int, reason: str, message: str) -> web.Response:
 def front(accounts: dict[str, RSAPublicKey], bucket: str, foreign_bucket: str) -> Iterator[Front]:
     """An emulator with a bucket, and its front."""
     root = cache.folder("gcs")
-    with working_folder() as here:
-        (port,) = free_ports(1)
+    with working_folder() as here, free_port() as port:
         log = here / "gcs.log"
         program = [root / "bin/python", root / "bin/gcp-storage-emulator", "start", "--in-memory"]
         options = ["--host", "127.0.0.1", "--port", str(port), "--default-bucket", bucket]

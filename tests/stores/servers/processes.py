@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import socket
+import signal
 import subprocess
 import tempfile
 import time
@@ -20,20 +20,15 @@ def working_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens at."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 @contextlib.contextmanager
 def running(
-    command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    end: signal.Signals = signal.SIGTERM,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process, ended when the block ends."""
+    """A process, sent a signal when the block ends, and killed if it goes on for 10 seconds."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             [str(part) for part in command], stdout=output, stderr=output, env=environment, cwd=log.parent
@@ -41,7 +36,7 @@ def running(
     try:
         yield process
     finally:
-        process.terminate()
+        process.send_signal(end)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:

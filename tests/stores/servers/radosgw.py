@@ -10,11 +10,13 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from signal import SIGKILL
 
 import attrs
 
 from tests.stores.servers import cache
-from tests.stores.servers.processes import free_ports, running, wait_for_http, working_folder
+from tests.stores.servers.processes import running, wait_for_http, working_folder
+from tests.support.servers import free_ports
 
 _CLUSTER = "5d2f6f0e-2a63-4d0b-8a43-6d6f2f0a3c11"
 _OSD = "a0c9b1de-7c55-4c1f-9b7a-3f6f1d6f5f22"
@@ -28,6 +30,7 @@ cluster addr = 127.0.0.1
 keyring = {here}/keyring
 mon warn on insecure global id reclaim allowed = false
 mon allow pool size one = true
+paxos propose interval = 0.05
 mon max pg per osd = 5000
 osd pool default size = 1
 osd pool default min size = 1
@@ -89,25 +92,28 @@ def gateway(storage_classes: tuple[str, ...] = ()) -> Iterator[Gateway]:
     """A gateway with these storage classes besides STANDARD, and without users."""
     root = cache.folder("ceph")
     libraries = root / "usr/lib/x86_64-linux-gnu"
-    with working_folder() as here, contextlib.ExitStack() as stack:
-        v2, v1, http = free_ports(3)
+    with working_folder() as here, free_ports(3) as (v2, v1, http), contextlib.ExitStack() as stack:
         settings = here / "ceph.conf"
         text = _SETTINGS.format(cluster=_CLUSTER, here=here, libraries=libraries, v1=v1, v2=v2, http=http)
         settings.write_text(text)
         environment = _environment(root, libraries, settings)
+
+        def serve(*command: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+            """Run one of the servers. Killed in the end, as they would write down what nobody reads."""
+            return running([*command, "-f"], here / f"{command[0]}.out", environment, end=SIGKILL)
+
         _make_monitor(here, environment, v1, v2)
-        stack.enter_context(running(["ceph-mon", "-i", "a", "-f"], here / "mon.out", environment))
+        stack.enter_context(serve("ceph-mon", "-i", "a"))
         _run(["ceph", "--connect-timeout", "30", "osd", "new", _OSD, "0"], environment)
         _run(["ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", _OSD], environment)
-        stack.enter_context(running(["ceph-osd", "-i", "0", "-f"], here / "osd.out", environment))
+        stack.enter_context(serve("ceph-osd", "-i", "0"))
         _run(["ceph", "osd", "crush", "add", "osd.0", "1", "root=default", "host=here"], environment)
         started = Gateway(f"http://127.0.0.1:{http}", here, environment)
         _run(["radosgw-admin", "user", "list"], environment)  # makes the zone that the next lines change
         for name in storage_classes:
             started.add_storage_class(name)
-        log = here / "rgw.out"
-        process = stack.enter_context(running(["radosgw", "-n", "client.rgw", "-f"], log, environment))
-        wait_for_http(started.url, process, log)
+        process = stack.enter_context(serve("radosgw", "-n", "client.rgw"))
+        wait_for_http(started.url, process, here / "radosgw.out")
         yield started
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.stores.servers import cache
-from tests.stores.servers.processes import free_ports, running, wait_for_http, working_folder
+from tests.stores.servers.processes import running, wait_for_http, working_folder
+from tests.support.servers import free_ports
 
 _COMMON = """
 [DEFAULT]
@@ -67,8 +68,11 @@ default = yes
 def swift(users: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """The address of a cluster of one node; ``users`` are keys of users in accounts that they own."""
     root = cache.folder("swift")
-    with working_folder() as here, contextlib.ExitStack() as stack:
-        proxy, memcached, *ports = free_ports(5)
+    with (
+        working_folder() as here,
+        free_ports(5) as (proxy, memcached, *ports),
+        contextlib.ExitStack() as stack,
+    ):
         stack.enter_context(_memcached(root, here, memcached))
         (here / "swift.conf").write_text(_HASHES)
         (here / "d1").mkdir()
