@@ -15,6 +15,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.plan.decoding import scale_for
 from tests.support import photos, requires
@@ -63,7 +64,7 @@ def test_boxes_and_codestream_of_jpeg_2000_agree(size: tuple[int, int]) -> None:
         with pytest.raises(imgsvc.CorruptImage, match="different sizes"):
             use(data)
     picture = probe(ByteSource(encoded("jp2").data))
-    picture.source = ByteSource(data)
+    picture.header_reader = HeaderReader(ByteSource(data), picture.title)
     with pytest.raises(imgsvc.CorruptImage):
         load(picture)
 

@@ -154,7 +154,7 @@ _HALVES_THAT_ARE_WHOLE = {"tiff_pyramid"}  # the full picture comes first, its c
 def test_truncated_files_are_refused(name: str, share: float) -> None:
     data = encoded(name).data
     picture = probe(ByteSource(data))
-    picture.source = ByteSource(data[: int(len(data) * share)])
+    picture.header_reader = HeaderReader(ByteSource(data[: int(len(data) * share)]), picture.title)
     pixels_are_later = name != "svg"  # all of it is header
     with pytest.raises(CorruptImage), translate_errors(picture.name):
         (load(picture, WHOLE) if pixels_are_later else probe(picture.source).load(WHOLE)).copy_memory()
@@ -169,7 +169,7 @@ def test_damaged_files_raise_nothing_else(name: str) -> None:
         for place in random.integers(len(data) // 10, len(data), 4):
             broken[place] ^= int(random.integers(1, 256))
         picture = probe(ByteSource(data))
-        picture.source = ByteSource(bytes(broken))
+        picture.header_reader = HeaderReader(ByteSource(bytes(broken)), picture.title)
         outcome = _outcome(picture)
         assert outcome in ("uchar", "ushort", "float") or re.fullmatch(r"[^\n]+\.", outcome)
 
@@ -190,7 +190,7 @@ def test_flipped_bits_are_found_where_the_format_can_tell(name: str) -> None:
     for place in range(len(data) // 2, len(data) // 2 + 64):
         data[place] ^= 0x55
     picture = probe(ByteSource(encoded(name).data))
-    picture.source = ByteSource(bytes(data))
+    picture.header_reader = HeaderReader(ByteSource(bytes(data)), picture.title)
     with pytest.raises(CorruptImage), translate_errors(picture.name):
         load(picture, LoadSettings(all_frames=True)).copy_memory()
 

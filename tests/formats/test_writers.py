@@ -464,7 +464,7 @@ def test_input_formats_are_refused() -> None:
 @pytest.mark.parametrize("format", OUTPUT_NAMES)
 def test_damage_met_while_writing_is_the_fault_of_the_source(format: str) -> None:
     picture = probe(ByteSource(encoded("png").data))
-    picture.source = ByteSource(encoded("png").data[:-600])
+    picture.header_reader = HeaderReader(ByteSource(encoded("png").data[:-600]), picture.title)
     image = load(picture)
     with pytest.raises(CorruptImage, match="damaged"):
         write(image, format)

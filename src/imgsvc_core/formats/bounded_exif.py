@@ -9,36 +9,26 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import is_endless
+from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.reader import HeaderReader
 
 _SKIPPED = b"skIp"  # decoders skip blocks of unknown names; in PNG the case of the letters says so
 
 
-class ExifBlock(NamedTuple):
-    """Where the name of a block is in its file, its content, and True if a checksum follows, as in PNG."""
-
-    name_at: int
-    content: HeaderReader
-    checksum: bool = False
-
-
-def without_endless_exif(
-    source: ByteSource, blocks: Sequence[ExifBlock]
-) -> tuple[ByteSource, Sequence[ExifBlock]]:
-    """Return the source, in which EXIF blocks that take too long to parse have other names, and the rest."""
-    endless = [block for block in blocks if is_endless(block.content)]
+def hide_endless_exif(picture: Format) -> None:
+    """Rename the EXIF blocks of a file that take too long to parse, in a copy of the file."""
+    endless = [block for block in picture.exif_blocks if is_endless(block.content)]
     if not endless:
-        return source, blocks
-    data = bytearray(source.read())
+        return
+    data = bytearray(picture.source.read())
     for block in endless:
         start, end = block.name_at, block.name_at + len(_SKIPPED)
         data[start:end] = _SKIPPED
         if block.checksum:
             last = end + block.content.size
             struct.pack_into(">I", data, last, zlib.crc32(data[start:last]))
-    return ByteSource(data, name=source.name), [block for block in blocks if block not in endless]
+    picture.header_reader = HeaderReader(ByteSource(data, name=picture.source.name), picture.title)
+    picture.exif_blocks = [block for block in picture.exif_blocks if block not in endless]

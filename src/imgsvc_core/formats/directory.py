@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import attrs
 
@@ -26,6 +27,14 @@ _MOST_ENTRIES = 4096
 _MOST_VISITED = 2000  # cameras write about 100; libexif takes 20 ms for these, and its time grows as a square
 _MOST_BYTES = 1 << 24
 _MOST_NUMBERS = 1 << 22
+
+
+class ExifBlock(NamedTuple):
+    """Where the name of a block is in its file, its content, and True if a checksum follows, as in PNG."""
+
+    name_at: int
+    content: HeaderReader
+    checksum: bool = False
 
 
 @attrs.frozen

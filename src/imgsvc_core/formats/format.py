@@ -18,7 +18,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
-    from imgsvc_core.formats.bounded_exif import ExifBlock
+    from imgsvc_core.formats.directory import ExifBlock
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
 
@@ -196,13 +196,18 @@ class Format(abc.ABC):
     """What the parser learned; subclasses declare its type."""
 
     def __init__(
-        self, source: ByteSource, info: ImageInfo, header: Any, exif_blocks: Sequence[ExifBlock] = ()
+        self, header_reader: HeaderReader, info: ImageInfo, header: Any, exif_blocks: Sequence[ExifBlock] = ()
     ) -> None:
         """Take a file, its facts, what else its parser learned, and the EXIF that libvips would parse."""
-        self.source = source
+        self.header_reader = header_reader
         self.info = info
         self.header = header
         self.exif_blocks = exif_blocks
+
+    @property
+    def source(self) -> ByteSource:
+        """The bytes of the file."""
+        return self.header_reader.source
 
     @classmethod
     def accepts(cls, reader: HeaderReader) -> bool:

@@ -8,7 +8,7 @@ from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.errors import CorruptImage, ImageTooLarge
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import translate_errors
-from imgsvc_core.formats.bounded_exif import without_endless_exif
+from imgsvc_core.formats.bounded_exif import hide_endless_exif
 from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
@@ -43,7 +43,7 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image 
         )
     pyvips.vips_lib.vips_error_clear()  # what libvips still holds of other images
     with translate_errors(info.format):
-        picture.source, picture.exif_blocks = without_endless_exif(picture.source, picture.exif_blocks)
+        hide_endless_exif(picture)
         image = picture.load(settings)
         width, height = picture.expected_size(settings)
         frames = info.frames if settings.all_frames else 1

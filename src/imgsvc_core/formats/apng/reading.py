@@ -25,8 +25,7 @@ def read(picture: Apng, settings: LoadSettings) -> pyvips.Image:
 
     A default image outside the animation is not among them.
     """
-    reader = HeaderReader(picture.source, picture.title)
-    head, animation = picture.header.head, picture.header.animation
+    reader, head, animation = picture.header_reader, picture.header.head, picture.header.animation
     assert animation is not None
     shared = [
         make_chunk(chunk.kind, png.read_content(reader, chunk))

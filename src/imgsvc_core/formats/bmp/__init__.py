@@ -42,7 +42,7 @@ class Bmp(Format):
         """Read the header."""
         from imgsvc_core.formats.bmp.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""

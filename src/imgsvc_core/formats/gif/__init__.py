@@ -43,7 +43,7 @@ class Gif(Format):
         from imgsvc_core.formats.gif.header import read_header
 
         header = read_header(reader)
-        return cls(reader.source, header.info(reader), header)
+        return cls(reader, header.info(reader), header)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray or RGB, with alpha if some of the screen is transparent."""

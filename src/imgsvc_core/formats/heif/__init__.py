@@ -43,7 +43,7 @@ class Heif(Format):
 
         info, header = read_header(reader)
         blocks = tuple(exif_blocks(reader, header.items))
-        return (Heic if info.format == "heic" else Avif)(reader.source, info, header, blocks)
+        return (Heic if info.format == "heic" else Avif)(reader, info, header, blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
+from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.reader import HeaderReader
 
 _MOST_ITEMS = 65_536

@@ -36,7 +36,7 @@ class Ico(Format):
         """Read the header."""
         from imgsvc_core.formats.ico.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB with alpha, or what the PNG of the icon holds."""

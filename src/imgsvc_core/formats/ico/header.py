@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from imgsvc_core.formats.bmp.header import BitmapHeader, read_bitmap_header
-from imgsvc_core.formats.bounded_exif import ExifBlock
+from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader

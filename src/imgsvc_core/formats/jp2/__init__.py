@@ -40,7 +40,7 @@ class Jp2(Format):
         """Read the header."""
         from imgsvc_core.formats.jp2.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""

@@ -16,7 +16,6 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jp2.header import check_tiles, read_profile
 from imgsvc_core.formats.pillow import to_vips
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, unpremultiplied
 
@@ -29,7 +28,7 @@ def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     Raises:
         MissingDependency: it has a palette, and imagecodecs is not there.
     """
-    header, reader = picture.header, HeaderReader(picture.source, "JPEG 2000")
+    header, reader = picture.header, picture.header_reader
     check_tiles(reader, header.codestream)
     image = attach(_read(picture, settings), {PROFILE: read_profile(reader, header)})
     return unpremultiplied(image) if image.hasalpha() and header.premultiplied else image

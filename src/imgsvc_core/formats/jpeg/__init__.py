@@ -52,7 +52,7 @@ class Jpeg(Format):
         from imgsvc_core.formats.jpeg.header import read_header
 
         header = read_header(reader)
-        return cls(reader.source, header.info(reader), header, header.exif_blocks)
+        return cls(reader, header.info(reader), header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray, RGB or CMYK."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import attrs
 
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.directory import (
     EXIF_PREFIX,
     Directory,
+    ExifBlock,
     read_first_directory,
     valid_orientation,
 )

@@ -42,7 +42,7 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     may be missing then.
     """
     source, segments, frame = picture.source, picture.header.segments, picture.header.frame
-    reader, channels, sequential = HeaderReader(source, "JPEG"), len(frame.components), frame.sequential
+    reader, channels, sequential = picture.header_reader, len(frame.components), frame.sequential
     several = sequential and reader.byte(segments[-1].start) != channels
     if picture.header.adjacent and not several:
         deciding = [segment for segment in segments if segment.marker in _DECIDING]
@@ -69,7 +69,7 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
     scan = end if picture.header.in_one_scan and sequential else None
     header = attrs.evolve(picture.header, segments=tuple(written), adjacent=True, scan=scan)
-    return Jpeg(sound, picture.info, header)
+    return Jpeg(HeaderReader(sound, picture.title), picture.info, header)
 
 
 def _stored(reader: HeaderReader, segments: Sequence[Segment]) -> list[tuple[int, bytes]]:

@@ -14,8 +14,6 @@ import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import JpegHeader
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.vips import to_array
 
 _DHT, _DRI, _SOS = 0xC4, 0xDD, 0xDA
@@ -37,9 +35,8 @@ def decode(picture: Jpeg, shrink: int) -> Any:
     Raises:
         pyvips.Error: libvips warns of anything.
     """
-    source, header = picture.source, picture.header
-    gray = len(header.frame.components) == 1
-    data = _in_color(source, header) if gray else _in_two_scans(source, header)
+    gray = len(picture.header.frame.components) == 1
+    data = _in_color(picture) if gray else _in_two_scans(picture)
     image = pyvips.Image.jpegload_buffer(data, shrink=shrink, fail_on="warning")
     return to_array(image.extract_band(0) if gray else image)
 
@@ -76,8 +73,9 @@ def without_padding(picture: Jpeg) -> ByteSource:
     return source
 
 
-def _in_color(source: ByteSource, header: JpegHeader) -> bytes:
+def _in_color(picture: Jpeg) -> bytes:
     """Return a gray file as one whose colors are in scans that do not follow."""
+    source, header = picture.source, picture.header
     frame = header.frame
     start, length = next((place, size) for marker, place, size in header.segments if marker == frame.marker)
     gray = source.read(start, length)
@@ -87,17 +85,16 @@ def _in_color(source: ByteSource, header: JpegHeader) -> bytes:
     return source.read(0, start - 4) + patched + source.read(start + length)
 
 
-def _in_two_scans(source: ByteSource, header: JpegHeader) -> bytes:
+def _in_two_scans(picture: Jpeg) -> bytes:
     """Return the file with a scan of the first channel before its own, in which all coefficients are 0."""
-    segments, frame = header.segments, header.frame
-    reader = HeaderReader(source, "JPEG")
+    source, segments, frame = picture.source, picture.header.segments, picture.header.frame
     first = frame.components[0]
     across, down = (max(sides) for sides in zip(*(part[1:3] for part in frame.components), strict=True))
     width = -(-frame.width * first.horizontal // across)
     height = -(-frame.height * first.vertical // down)
     bits = 2 * -(-width // _BLOCK) * -(-height // _BLOCK)
     zeros = bytes(bits // 8) + (bytes((0xFF >> bits % 8,)) if bits % 8 else b"")
-    own = [(segment.marker, reader.read(*segment[1:])) for segment in segments]
+    own = [(segment.marker, picture.header_reader.read(*segment[1:])) for segment in segments]
     empty = (
         _segment(_DHT, _TABLES)
         + _segment(_DRI, _NO_RESTARTS)

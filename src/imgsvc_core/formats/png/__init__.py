@@ -50,8 +50,8 @@ class Png(Format):
         if header.animation is not None:
             from imgsvc_core.formats.apng import Apng
 
-            return Apng(reader.source, header.info(reader), header, header.exif_blocks)
-        return cls(reader.source, header.info(reader), header, header.exif_blocks)
+            return Apng(reader, header.info(reader), header, header.exif_blocks)
+        return cls(reader, header.info(reader), header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from imgsvc_core.formats.bounded_exif import ExifBlock
-from imgsvc_core.formats.directory import read_orientation
+from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.rgb_space import RgbSpace, from_code_points, from_gamma

@@ -17,7 +17,7 @@ def read(picture: Png, settings: LoadSettings) -> pyvips.Image | Raster:
     if settings.array and (raster := small_reading.read(picture)):
         return raster
     image = open_lazily("png", picture.source, settings, fail_on="error")
-    return attach_metadata(image, HeaderReader(picture.source, "PNG")) if settings.metadata else image
+    return attach_metadata(image, picture.header_reader) if settings.metadata else image
 
 
 def attach_metadata(image: pyvips.Image, reader: HeaderReader) -> pyvips.Image:

@@ -10,7 +10,6 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.header import Head, read_chunks, read_content
 from imgsvc_core.formats.raster import Raster
-from imgsvc_core.formats.reader import HeaderReader
 
 _MOST_BYTES = 1 << 17
 _MODES = {0: "L", 4: "LA", 2: "RGB", 6: "RGBA"}  # of Pillow, by the color type
@@ -28,7 +27,7 @@ def read(picture: Png) -> Raster | None:
         return None
     if picture.source.size > _MOST_BYTES:
         return None
-    reader = HeaderReader(picture.source, "PNG")
+    reader = picture.header_reader
     try:
         chunks = [(chunk.kind, read_content(reader, chunk)) for chunk in read_chunks(reader)]
     except CorruptImage:

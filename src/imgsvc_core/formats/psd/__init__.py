@@ -33,10 +33,10 @@ class Psd(Format):
         """Read the header."""
         from imgsvc_core.formats.psd.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent."""
         from imgsvc_core.formats.psd.reading import read
 
-        return read(self.source, self.info, self.header)
+        return read(self)

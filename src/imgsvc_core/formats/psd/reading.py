@@ -12,9 +12,8 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.boundary import decoder
-from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.pillow import lab_from_bytes
+from imgsvc_core.formats.psd import Psd
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
 from imgsvc_core.formats.reader import HeaderReader
@@ -25,9 +24,9 @@ _BLOBS = {
 }  # fmt: skip
 
 
-def read(source: ByteSource, info: ImageInfo, document: Document) -> pyvips.Image:
+def read(picture: Psd) -> pyvips.Image:
     """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent; 32 bits become 16."""
-    reader = HeaderReader(source, "PSD")
+    info, document, reader = picture.info, picture.header, picture.header_reader
     colors = COLOR_CHANNELS[document.mode]
     used = colors + (info.alpha and document.channels > colors)
     blobs = {name: psd.read_resource(reader, document, number) for name, number in _BLOBS.items()}

@@ -40,7 +40,7 @@ class Svg(Format):
         """Read the size at 96 dots per inch, and what librsvg may need for the drawing."""
         from imgsvc_core.formats.svg.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB with alpha.

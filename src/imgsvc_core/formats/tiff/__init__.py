@@ -40,7 +40,7 @@ class Tiff(Format):
         """Read the header."""
         from imgsvc_core.formats.tiff.header import read_header
 
-        return cls(reader.source, *read_header(reader))
+        return cls(reader, *read_header(reader))
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""

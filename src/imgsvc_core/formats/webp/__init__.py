@@ -44,7 +44,7 @@ class Webp(Format):
         from imgsvc_core.formats.webp.header import read_header
 
         header = read_header(reader)
-        return cls(reader.source, header.info, header, header.exif_blocks)
+        return cls(reader, header.info, header, header.exif_blocks)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB, with alpha if a pixel may be transparent."""

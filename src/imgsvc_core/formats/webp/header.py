@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from imgsvc_core.formats.bounded_exif import ExifBlock
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.directory import read_orientation
+from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
