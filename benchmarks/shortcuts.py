@@ -90,7 +90,7 @@ WAYS = (
     Way("small WebP in an array", "libvips", "vga.jpg", _resize(200, 150, "webp"), _NOTHING_AT_ONCE),
     Way(
         "JPEG decoded at once by TurboJPEG", "line by line by libvips", "6mp.jpg", _resize(720, 588, "png"),
-        _without(turbojpeg, "decode_jpeg", None),
+        _without(turbojpeg, "decoder", lambda: None),
     ),
     Way(
         "WebP written by Pillow", "libvips", "6mp.jpg", _resize(720, 588, "webp"),

@@ -25,7 +25,7 @@ from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import save
-from imgsvc_core.pixels import reduction
+from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.reduction import render_raster
 from imgsvc_core.plan import compile_plan, compiler
 from tests.support.photos import Pixels, coffee
@@ -83,7 +83,7 @@ def by_libvips(data: bytes, request: dict[str, Any]) -> bytes:
 def reduced_by_libvips() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "fits_array", lambda *_: False)
-        patch.setattr(reduction, "reduces_in_array", lambda *_: False)
+        patch.setattr(resampling, "reduces_in_array", lambda *_: False)
         yield patch
 
 
@@ -91,7 +91,7 @@ def reduced_by_libvips() -> Iterator[pytest.MonkeyPatch]:
 def libvips_alone() -> Iterator[None]:
     """Let libvips decode JPEGs, too."""
     with reduced_by_libvips() as patch:
-        patch.setattr(turbojpeg, "decoded", lambda *_: None)
+        patch.setattr(reading, "decoded", lambda *_: None)
         yield
 
 
@@ -212,7 +212,9 @@ def test_a_jpeg_is_decoded_once(side: int, monkeypatch: pytest.MonkeyPatch) -> N
     def counted(name: str, decode: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **options: decoded.append(name) or decode(*args, **options)
 
-    monkeypatch.setattr(turbojpeg, "decode_jpeg", counted("TurboJPEG", turbojpeg.decode_jpeg))
+    decode = turbojpeg.decoder()
+    assert decode is not None
+    monkeypatch.setattr(turbojpeg, "decoder", lambda: counted("TurboJPEG", decode))
     monkeypatch.setattr(reading, "open_lazily", counted("libvips", reading.open_lazily))
     source = jpeg(coffee()[:side, :side])
     for metadata in ("strip", "keep"):

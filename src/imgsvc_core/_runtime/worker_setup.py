@@ -69,7 +69,9 @@ def preload() -> None:
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core import formats
+    from imgsvc_core.formats.jpeg import turbojpeg
 
     Image.preinit()
+    turbojpeg.decoder()
     for module in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}."):
         import_module(module.name)

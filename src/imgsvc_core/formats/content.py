@@ -8,6 +8,7 @@ from typing import Any, Literal
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats.palette import has_at_most
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
@@ -23,6 +24,7 @@ _EXACT_BYTES = 0.3
 # and at most .2 % of photographs.
 _COLOR_JUMP = 96
 _COLORED_EDGES = 0.004
+_OPAQUE = 127  # pixels with more alpha count
 # With more of them, compressed differences are smaller than compressed samples, dithered or not.
 _FEW_COLORS, _FEW_GRAYS = 256, 64
 _FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
@@ -35,12 +37,11 @@ class Content:
     """The properties of pixels that decide how a picture compresses best. Shares are from 0 to 1."""
 
     flat: float  # the share of neighboring pixels that are equal
-    colored_edges: float  # the share of neighboring pixels whose colors differ much
     few: bool  # the colors are at most 256, and grays at most 64, among the pixels that were examined
     repeats: bool  # colors repeat more than the differences between neighbors, as if it is dithered
 
 
-_PHOTOGRAPH = Content(flat=0.0, colored_edges=0.0, few=False, repeats=False)
+_PHOTOGRAPH = Content(flat=0.0, few=False, repeats=False)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Content]:
@@ -73,8 +74,40 @@ def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyv
     given = given_subsampling(image.bands, settings)
     if given is not None:
         return image, given
-    image, content = examine(image, settings)
-    return image, "444" if content.colored_edges >= _COLORED_EDGES else "420"
+    width, height = size_of(image)
+    if width * height > MOST_EXAMINED or width == 1:
+        return image, "420"
+    image = image.copy_memory()
+    few = min(width * height, _SAMPLED_PIXELS)
+    edges = colored_edges(image) if numpy_pays(few) else colored_edges_by_libvips(image)
+    return image, "444" if edges >= _COLORED_EDGES else "420"
+
+
+def colored_edges(image: pyvips.Image) -> float:
+    """Return the share of neighboring pixels, of some lines, whose colors differ much."""
+    import numpy as np
+
+    pixels = _sampled(image)
+    red, green, blue, *alpha = (pixels[:, :, band].astype(np.int16) for band in range(pixels.shape[2]))
+    edges = _steps(red - green) + _steps(blue - green) >= _COLOR_JUMP
+    for opacity in alpha:
+        edges &= np.minimum(opacity[:, 1:], opacity[:, :-1]) > _OPAQUE
+    return float(edges.mean())
+
+
+def colored_edges_by_libvips(image: pyvips.Image) -> float:
+    """Return the same share as `colored_edges` without NumPy."""
+    image = _lines(image)
+    image = image >> 8 if samples_of(image) == "ushort" else image
+    width, height = size_of(image)
+    colors = image.extract_band(0, n=3).recomb([[1, -1, 0], [0, -1, 1]])
+    steps = (colors.crop(1, 0, width - 1, height) - colors.crop(0, 0, width - 1, height)).abs()
+    edges = steps.extract_band(0) + steps.extract_band(1) >= _COLOR_JUMP
+    if image.bands > 3:
+        opaque = image.extract_band(3) > _OPAQUE
+        edges &= opaque.crop(1, 0, width - 1, height) & opaque.crop(0, 0, width - 1, height)
+    share: float = edges.avg() / 255
+    return share
 
 
 def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
@@ -90,9 +123,13 @@ def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
 
 def _sampled(image: pyvips.Image) -> Any:
     """Return some lines of a picture in memory as an array of (height, width, bands) of 8 bits."""
-    step = max(1, image.width * image.height // _SAMPLED_PIXELS)
-    pixels = to_array(image if step == 1 else image.subsample(1, min(step, image.height)))
+    pixels = to_array(_lines(image))
     return (pixels >> 8).astype("uint8") if samples_of(image) == "ushort" else pixels
+
+
+def _lines(image: pyvips.Image) -> pyvips.Image:
+    step = image.width * image.height // _SAMPLED_PIXELS
+    return image if step <= 1 else image.subsample(1, min(step, image.height))
 
 
 def _content(pixels: Any) -> Content:
@@ -104,17 +141,7 @@ def _content(pixels: Any) -> Content:
     few = has_at_most(_FEW_COLORS if channels >= 3 else _FEW_GRAYS, pixels)
     repeats = few and _repeats(pixels)
     bands = [pixels[:, :, band].astype(np.int16) for band in range(channels)]
-    if channels < 3:
-        steps = sum(_steps(band) for band in bands)
-        return Content(flat=float((steps == 0).mean()), colored_edges=0.0, few=few, repeats=repeats)
-    red, green, blue, *alpha = bands
-    jumps = _steps(red - green) + _steps(blue - green)
-    steps = sum((_steps(band) for band in (green, *alpha)), jumps)
-    edges = jumps >= _COLOR_JUMP
-    for opacity in alpha:
-        edges &= np.minimum(opacity[:, 1:], opacity[:, :-1]) > 127
-    flat, colored_edges = float((steps == 0).mean()), float(edges.mean())
-    return Content(flat=flat, colored_edges=colored_edges, few=few, repeats=repeats)
+    return Content(flat=float((sum(map(_steps, bands)) == 0).mean()), few=few, repeats=repeats)
 
 
 def _repeats(pixels: Any) -> bool:

@@ -10,12 +10,10 @@ import attrs
 import numpy as np
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import samples_of
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array, with_pixels
 from imgsvc_core.pixels.resampling import GAP
 from imgsvc_core.plan import Plan
-from imgsvc_core.plan.decoding import reduces_in_array
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import CropBox, Resample
 
@@ -39,10 +37,8 @@ def render_raster(raster: Raster, plan: Plan) -> Raster:
     return attrs.evolve(raster, pixels=pixels)
 
 
-def reduced(image: pyvips.Image, have: Size, want: Size) -> pyvips.Image | None:
-    """Return a still at another size, in memory, or None if only libvips can do that."""
-    if not reduces_in_array(have, want) or samples_of(image) != "uchar":
-        return None
+def reduced(image: pyvips.Image, want: Size) -> pyvips.Image:
+    """Return a still of 8 bits at another size, in memory. `reduces_in_array` tells for which sizes."""
     return with_pixels(image, reduce(to_array(image), want, alpha=image.hasalpha()))
 
 

@@ -8,9 +8,11 @@ from functools import partial
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import resampled_premultiplied, white, with_fields_of
+from imgsvc_core.plan.decoding import reduces_in_array
 from imgsvc_core.plan.geometry import Area, Box, Size, stretch
 from imgsvc_core.spec import Color
 
@@ -90,6 +92,19 @@ def resample(
     """
     operation = partial(_resample, have=have, width=width, height=height, area=area, exact=exact)
     return resampled_premultiplied(image, operation, exact=exact)
+
+
+def reduce_in_array(image: pyvips.Image, have: Size, want: Size) -> pyvips.Image | None:
+    """Reduce few pixels of 8 bits to the same samples as `resample`. Return None for others, and if NumPy
+    does not pay.
+    """
+    if not reduces_in_array(have, want) or samples_of(image) != "uchar":
+        return None
+    if not numpy_pays(have.width * have.height):
+        return None
+    from imgsvc_core.pixels.reduction import reduced
+
+    return reduced(image, want)
 
 
 def resample_by_libvips(

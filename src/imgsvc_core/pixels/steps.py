@@ -156,9 +156,7 @@ def resample(frame: ScaledFrame, step: steps.Resample, run: Run) -> ScaledFrame:
         cut = frame.image.crop(0, 0, *whole)
         image = resampling.resample_by_libvips(cut, across, down, size, step.kernel)
     if image is None and not step.exact and area == (0, 0, *frame.size):
-        from imgsvc_core.pixels import reduction  # needs NumPy, which takes time to load
-
-        image = reduction.reduced(frame.image, frame.size, size)
+        image = resampling.reduce_in_array(frame.image, frame.size, size)
     if image is None:
         image = resampling.resample(frame.image, frame.size, *size, area, exact=step.exact)
     return ScaledFrame(image, size, Area(0, 0, *size))

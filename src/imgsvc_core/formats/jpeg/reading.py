@@ -6,12 +6,13 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Density
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
+from imgsvc_core.formats.jpeg.turbojpeg import decoded
 from imgsvc_core.formats.jpeg.whole import without_padding
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
@@ -38,15 +39,15 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
         _check_scans(source)
         source = without_padding(picture)
     shrink = _shrink(settings)
-    pixels = None
-    if header.scan is not None:
-        from imgsvc_core.formats.jpeg import turbojpeg  # it takes NumPy to load, so some time
-
-        pixels = turbojpeg.decoded(picture, shrink)
+    pixels = None if header.scan is None else decoded(picture, shrink)
+    size = header.frame.width // shrink, header.frame.height // shrink
+    if isinstance(pixels, pyvips.Image):
+        if settings.array:
+            limit_threads(pixels, 1)
+        return _cropped(pixels, size)
     needs_metadata = not header.bare and (settings.metadata or picture.info.profile)
     if pixels is not None and header.density is not None and not needs_metadata:
         raster = _raster(pixels, header.density)
-        size = header.frame.width // shrink, header.frame.height // shrink
         return raster if settings.array else _cropped(raster.to_vips(), size)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
     return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))

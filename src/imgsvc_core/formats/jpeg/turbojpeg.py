@@ -1,24 +1,23 @@
 """Decode a whole JPEG into memory, to the same pixels as libvips does by lines, and find all damage.
 
-TurboJPEG takes less time than libvips. libvips replaces it if the extra is not installed.
+TurboJPEG takes less time than libvips. libvips replaces it if the extra is not installed, and if loading
+NumPy for it would take longer.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.boundary import damaged
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
-
-try:
-    from simplejpeg import decode_jpeg
-except ImportError:
-    decode_jpeg = None
 
 _CHANNELS = {"gray": "GRAY", "srgb": "RGB", "cmyk": "CMYK"}
 _LEAST_SIDE = 8  # pixels; at fewer, sides that are rounded differ from those of libvips
@@ -33,8 +32,19 @@ _OTHERWISE_SOUND = re.compile(
 )
 
 
+@functools.cache
+def decoder() -> Any | None:
+    """Return TurboJPEG's function, or None if it is not installed."""
+    try:
+        from simplejpeg import decode_jpeg
+    except ImportError:
+        return None
+    return decode_jpeg
+
+
 def decoded(picture: Jpeg, shrink: int) -> Any | None:
-    """Return an array of (height, width, 1 or 3), whose sides are rounded up or down.
+    """Return an array of (height, width, 1 or 3), or an image of libvips in memory. Sides are rounded up or
+    down.
 
     Return None for a large or unusual picture, which libvips then decodes by lines. Its data is checked for
     damage first, if that is possible. Any warning of the decoder that means damage raises `CorruptImage`.
@@ -52,16 +62,19 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
     alike = (exact or min(info.width, info.height) >= _LEAST_SIDE) and info.colorspace != "cmyk"
     shown = alike and width * height <= _MOST_DECODED_PIXELS
     try:
-        if decode_jpeg is None:
+        decode = decoder() if numpy_pays(info.width * info.height) else None
+        if decode is None:
             pixels = whole_jpeg.decode(picture, shrink if shown else _MOST_SHRINK)
+            size = size_of(pixels)
         else:
             least_width, least_height = (width, height) if shown else _ONLY_LOOKED_AT
-            pixels = decode_jpeg(
+            pixels = decode(
                 source.buffer(),
                 colorspace=_CHANNELS[info.colorspace],
                 min_width=least_width,
                 min_height=least_height,
             )
+            size = pixels.shape[1], pixels.shape[0]
     except (ValueError, pyvips.Error) as error:
         complaint = error.detail if isinstance(error, pyvips.Error) else str(error)
         if _tells_damage(complaint, source, scan):
@@ -69,8 +82,8 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
         return None
     except MemoryError:
         return None
-    rounded = (height, width), (info.height // shrink, info.width // shrink)
-    return pixels if shown and pixels.shape[:2] in rounded else None
+    rounded = (width, height), (info.width // shrink, info.height // shrink)
+    return pixels if shown and size in rounded else None
 
 
 def _tells_damage(complaint: str, source: ByteSource, scan: int) -> bool:

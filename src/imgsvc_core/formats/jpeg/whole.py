@@ -1,4 +1,4 @@
-"""The fallback without TurboJPEG: let libvips decode a JPEG to the end of the file, to find all damage.
+"""Without TurboJPEG: let libvips decode a JPEG to the end of the file, to find all damage.
 
 libvips does not report warnings after the last line, and lost blocks are found only there. It reads a file
 with several scans to the end before it returns a line. So the file gets a second scan, which changes no
@@ -8,13 +8,11 @@ pixel.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pyvips
 
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.vips import to_array
 
 _DHT, _DRI, _SOS = 0xC4, 0xDD, 0xDA
 _BLOCK = 8
@@ -29,8 +27,8 @@ _END = b"\xff\xd9"
 _PADDING = b"\0\xff"
 
 
-def decode(picture: Jpeg, shrink: int) -> Any:
-    """Return the pixels of a file in one scan, as an array of (height, width, bands).
+def decode(picture: Jpeg, shrink: int) -> pyvips.Image:
+    """Return the picture of a file in one scan, in memory.
 
     Raises:
         pyvips.Error: libvips warns of anything.
@@ -38,7 +36,7 @@ def decode(picture: Jpeg, shrink: int) -> Any:
     gray = len(picture.header.frame.components) == 1
     data = _in_color(picture) if gray else _in_two_scans(picture)
     image = pyvips.Image.jpegload_buffer(data, shrink=shrink, fail_on="warning")
-    return to_array(image.extract_band(0) if gray else image)
+    return (image.extract_band(0).copy(interpretation="b-w") if gray else image).copy_memory()
 
 
 def bytes_left_over(complaint: str) -> int | None:

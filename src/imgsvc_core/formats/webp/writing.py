@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
@@ -94,6 +95,7 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
 
 
 def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
+    """Return True if `encode` takes the picture, and less time than libvips."""
     width, height = size_of(image)
     return (
         width * height <= _MOST_COPIED
@@ -101,6 +103,7 @@ def _is_plain(image: pyvips.Image, options: Mapping[str, object]) -> bool:
         and samples_of(image) == "uchar"
         and options["keep"] == "none"
         and not (options["lossless"] or options["smart_subsample"])
+        and numpy_pays(width * height)
     )
 
 

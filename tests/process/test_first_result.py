@@ -1,0 +1,55 @@
+"""The first result of a process comes without what takes longer to load than the work takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.photos import as_vips, coffee
+
+MAKE = """
+import json, sys
+if sys.argv[1] == "numpy":
+    import numpy
+import imgsvc_core as imgsvc
+
+results = []
+for source, spec in json.loads(sys.argv[2]):
+    result = imgsvc.process(source, spec)
+    results.append((result.output.to_dict(), result.data.hex()))
+print(json.dumps({"loaded": "numpy" in sys.modules, "results": results}))
+"""
+
+
+def made(first: str, jobs: list[tuple[str, Any]]) -> dict[str, Any]:
+    command = [sys.executable, "-c", MAKE, first, json.dumps(jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("first") / "photo.jpg"
+    as_vips(coffee()).jpegsave(str(path), Q=90)
+    return str(path)
+
+
+@pytest.mark.parametrize("format", ["jpg", "webp", "avif"])
+def test_a_thumbnail_needs_no_numpy_and_is_the_same_with_it(photo: str, format: str) -> None:
+    spec = {"resize": {"width": 200}, "output": {"format": format}}
+    alone, beside = made("nothing", [(photo, spec)]), made("numpy", [(photo, spec)])
+    assert not alone["loaded"]
+    assert alone["results"] == beside["results"]
+
+
+def test_many_pictures_are_worth_loading_numpy(photo: str, tmp_path: Path) -> None:
+    jobs = [(photo, {"resize": {"width": width}}) for width in range(20, 80)]
+    many = made("nothing", jobs)
+    assert many["loaded"]
+    assert many["results"] == made("numpy", jobs)["results"]
