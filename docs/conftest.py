@@ -28,9 +28,8 @@ from urllib.parse import urlsplit
 
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
-from tests.stores.servers.processes import free_ports
 from tests.support import requires
-from tests.support.servers import postgresql, redis
+from tests.support.servers import free_ports, postgresql, redis
 
 PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
 PORTS = ("8443", "8444", "9000", "8000")
@@ -53,7 +52,9 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self.servers = ExitStack()
+        ports = self.servers.enter_context(free_ports(len(PORTS)))
+        self.ports = dict(zip(PORTS, map(str, ports), strict=True))
         self.environment = os.environ | {
             "BROWSER": "true",
             "HOME": str(folder),
@@ -62,7 +63,6 @@ class Terminal:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin",
             "XDG_STATE_HOME": "",
         }
-        self.servers = ExitStack()
         self.endless: list[subprocess.Popen[bytes]] = []
         self.bash = subprocess.Popen(
             ["bash", "--norc"],
