@@ -106,7 +106,7 @@ def wheel(session: nox.Session) -> None:
 @nox.session
 def demo(session: nox.Session) -> None:
     """Example pictures of several formats through the library, with a page that shows the results."""
-    session.install("-e", ".[all]")
+    session.install("-e", ".[heic,faces]")
     session.run("python", "-m", "examples.demo", *session.posargs)
 
 
@@ -123,7 +123,7 @@ def pictures(session: nox.Session) -> None:
     session.install("-e", ".[all]")
     session.run("python", "-m", "examples.demo", "build/demo")
     shutil.copy("build/demo/sheet.jpg", "docs/images/demo.jpg")
-    shutil.copy("build/demo/opening.jpg", "docs/images/opening.jpg")
+    shutil.copy("build/demo/cover.jpg", "docs/images/cover.jpg")
     session.run("python", "docs/_ext/strips.py")
     session.install("playwright")
     session.run("python", "docs/_ext/playground.py")

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 import imgsvc_core as imgsvc
-from examples.sheets import Cell, save, sheet, strip
+from examples.sheets import Cell, cover, save, sheet
 
 PICTURES = Path(__file__).parent / "pictures"
 WATERMARKS = {"logo": PICTURES / "logo.svg"}
@@ -99,8 +99,13 @@ WORKS = (
     ),
 )
 
-OPENING = ("face", "warm", "branded", "evening")
-"""Titles of the works that README opens with."""
+COVER = ("face", "duotone", "only the red", "printed", "branded", "evening")
+"""Titles of the works on the cover of README."""
+PROMISES = (
+    "Resize, crop, correct, filter,",
+    "watermark and convert pictures.",
+    "In Python, in a shell, over HTTPS.",
+)
 
 
 def main(folder: str = "build/demo") -> int:
@@ -117,8 +122,9 @@ def main(folder: str = "build/demo") -> int:
     cells = [cell(target, work) for work in WORKS]
     rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
     save(sheet(rows, width=340, height=300, font=20), target / "sheet.jpg")
-    opening = [cell(target, work) for work in WORKS if work.title in OPENING]
-    save(strip(opening, width=1518, height=168, font=20), target / "opening.jpg", max_bytes=100_000)
+    shown = [cell(target, work) for work in WORKS if work.title in COVER]
+    logo = (PICTURES / "logo.svg").read_bytes()
+    save(cover(shown, logo, "imgsvc", PROMISES), target / "cover.jpg", max_bytes=140_000)
     page = target / "index.html"
     page.write_text(_page(target, results), encoding="utf-8")
     print(f"\nLook at {page.resolve()}")

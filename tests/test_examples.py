@@ -82,7 +82,7 @@ def test_demo_shows_every_result(tmp_path: Path) -> None:
         assert f'<img src="{target}"' in page
     made = tmp_path / "sheet.jpg"
     assert imgsvc.inspect(made).bytes < 300_000
-    for name, sheet_made in (("demo.jpg", made), ("opening.jpg", tmp_path / "opening.jpg")):
+    for name, sheet_made in (("demo.jpg", made), ("cover.jpg", tmp_path / "cover.jpg")):
         shown = TOP / "docs" / "images" / name
         assert not differs_anywhere(shown, sheet_made), f"docs/images/{name} is stale: run nox -s pictures"
 
