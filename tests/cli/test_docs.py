@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 
 from imgsvc_cli.app import run
 from imgsvc_cli.commands import docs
+from tests.support import requires
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_the_clone_is_found_that_pip_installed(
     (installed / "direct_url.json").write_text(json.dumps({"url": clone.as_uri(), **info}))
     monkeypatch.syspath_prepend(installed.parent)
     folder = clone / "docs"
-    assert list(docs.pages())[1:] == [folder / "_build" / "html" / "index.html", folder / "index.md"]
+    assert list(docs.pages())[1:-1] == [folder / "_build" / "html" / "index.html", folder / "index.md"]
 
 
 def test_pages_of_a_clone_are_read_as_they_are(
@@ -73,7 +77,48 @@ def test_pages_of_a_clone_are_read_as_they_are(
     assert "nox -s docs" in told.err
 
 
-def test_what_is_not_built_is_told_with_the_remedy(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (site / "index.html").unlink()
-    assert run(["docs"]) == 6
-    assert "nox -s docs" in capsys.readouterr().err
+TOP = Path(__file__).parents[2]
+
+
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """Build a wheel or an sdist without a network, and return its only file."""
+    requires.module("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the source distribution, as pip unpacks them."""
+    requires.program("git")  # what git ignores does not go into an sdist
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.unpack_archive(build("sdist", TOP, folder / "dist"), folder, filter="data")
+    (unpacked,) = folder.glob("imgsvc-*")
+    return unpacked
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_wheel_of_an_sdist_has_the_pages_and_the_site_if_it_was_built(
+    built: bool, sdist: Path, tmp_path: Path
+) -> None:
+    if built:
+        site = sdist / "src" / "imgsvc_cli" / "site"
+        site.mkdir()
+        (site / "index.html").write_text("<title>imgsvc</title>")
+    installed = tmp_path / "installed"
+    shutil.unpack_archive(build("wheel", sdist, tmp_path / "dist"), installed, "zip")
+    told = subprocess.run(
+        [sys.executable, "-m", "imgsvc_cli", "docs", "--path"],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    page = "site/index.html" if built else "pages/index.md"
+    assert told.stdout.strip() == str(installed / "imgsvc_cli" / page)
+    pages = {
+        path.relative_to(TOP / "docs") for path in (TOP / "docs").rglob("*.md") if "_build" not in path.parts
+    }
+    shipped = installed / "imgsvc_cli" / "pages"
+    assert {path.relative_to(shipped) for path in shipped.rglob("*.md")} == pages
+    assert not list(shipped.rglob("*.py"))
