@@ -39,6 +39,11 @@ copybutton_line_continuation_character = "\\"
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"imgsvc {release}"
+html_logo = html_favicon = "../examples/pictures/logo.svg"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#5b3f9e", "color-brand-content": "#5b3f9e"},
+    "dark_css_variables": {"color-brand-primary": "#b9a3f5", "color-brand-content": "#b9a3f5"},
+}
 html_static_path = ["_static"]
 html_css_files = ["pictures.css"]
 html_js_files = ["tables.js", "scrolled.js"]

@@ -97,14 +97,23 @@ AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
 DUOTONES = (("ffffff", "000000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"))
 
 STRIPS: dict[str, Strip] = {
-    "showcase": Strip(
+    "first": Strip(
         "portrait.jpg",
         [
-            ("the original", {}),
+            ("portrait.jpg\n400 x 512", {"resize": {"height": 176}}),
             (
-                "crop to the face\nmask ellipse",
-                {"crop": {"mode": "face", "padding": 0.6}, "mask": {"shape": "ellipse"}},
+                "avatar.webp\n176 x 176",
+                {
+                    "crop": {"mode": "face"},
+                    "resize": {"width": 176, "height": 176, "mode": "fit"},
+                    "mask": {"shape": "ellipse"},
+                },
             ),
+        ],
+    ),
+    "gallery": Strip(
+        "portrait.jpg",
+        [
             (
                 "temperature 70\nvignette 70",
                 {
@@ -114,15 +123,41 @@ STRIPS: dict[str, Strip] = {
             ),
             ("duotone", {"filter": {"duotone": {"light": "ffe2b8", "dark": "120a52"}}}),
             ("halftone 40", {"filter": {"halftone": {"value": 40}}}),
+            ("blur 30, gaussian", {"filter": {"blur": {"mode": "gaussian", "value": 30}}}),
+            ("monochrome\n4fa3ff", {"filter": {"monochrome": {"color": "4fa3ff", "value": 60}}}),
             (
                 "watermark\nborder, rounded",
                 {
-                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 6, "width": 36},
-                    "border": {"size": 5, "color": "2a2440", "radius": 16},
+                    "watermark": {"id": "logo", "gravity": "bottom-right", "padding": 12, "width": 72},
+                    "border": {"size": 10, "color": "2a2440", "radius": 32},
                 },
             ),
         ],
-        {"resize": {"width": 148, "height": 148, "mode": "fit", "gravity": "top"}},
+        {"resize": {"width": 296, "height": 296, "mode": "fit", "gravity": "top"}},
+    ),
+    "gallery.coffee": Strip(
+        "coffee.heic",
+        [
+            ("crop, smart", {}),
+            ("isolate b5322a", {"filter": {"isolate": {"color": "b5322a", "threshold": 0.08}}}),
+            ("pixellate 15", {"filter": {"pixellate": {"value": 15}}}),
+            (
+                "sepia 80\nmask, rounded",
+                {"filter": {"sepia": {"value": 80}}, "mask": {"shape": "rounded", "radius": 48}},
+            ),
+        ],
+        {"resize": {"width": 296, "height": 296, "mode": "fit", "gravity": "smart"}},
+    ),
+    "gallery.day": Strip(
+        "day.gif",
+        [
+            ("GIF to WebP\nkeeps moving", {}),
+            (
+                "duotone\nmask, ellipse",
+                {"filter": {"duotone": {"light": "ffb199", "dark": "13113c"}}, "mask": {"shape": "ellipse"}},
+            ),
+        ],
+        {"resize": {"width": 160, "height": 160, "mode": "fit"}},
     ),
     "order": _phases(
         "portrait.jpg",
@@ -180,8 +215,8 @@ STRIPS: dict[str, Strip] = {
         _varied(
             "crop",
             [
-                {"mode": "rect", "width": 300, "height": 300},
-                {"mode": "ratio", "ratio": "1:1"},
+                {"mode": "rect", "width": 300, "height": 300, "gravity": "top"},
+                {"mode": "ratio", "ratio": "1:1", "gravity": "top"},
                 {"mode": "face"},
                 {"mode": "smart", "width": 300, "height": 300},
             ],
@@ -208,10 +243,10 @@ STRIPS: dict[str, Strip] = {
     "resize": Strip(
         "portrait.jpg",
         [
-            (f"mode {name}", {"resize": {"width": 150, "height": 100, "mode": name, **more}})
+            (_listed({"mode": name, **more}), {"resize": {"width": 150, "height": 100, "mode": name, **more}})
             for name, more in (
                 ("auto", {}),
-                ("fit", {}),
+                ("fit", {"gravity": "face"}),
                 ("fill", {"background": "ffd9a0"}),
                 ("stretch", {}),
             )

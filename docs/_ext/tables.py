@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,33 @@ def benchmarks() -> str:
     return table(("benchmark", "what it measures"), rows)
 
 
+def figures() -> str:
+    """Three figures of the performance page for the first page, with links to their tables."""
+    text = (_REFERENCE.parent / "performance.md").read_text(encoding="utf-8")
+
+    def rows(name: str) -> list[list[str]]:
+        found = re.search(rf"<!-- {name} -->\n\n\|.*\n\|.*\n((?:\|.*\n)+)", text)
+        assert found, f"docs/performance.md has no table {name}"
+        return [line.strip("| ").split(" | ") for line in found[1].splitlines()]
+
+    speeds = [float(row[-1]) for row in rows("libraries") if row[1] == "sharp"]
+    _, photographs, _, ours, *_, theirs, _, _ = rows("sharpness")[0]
+    hits = rows("delivery")[0][2]
+    return table(
+        (f"{statistics.median(speeds):.2f}×", f"{float(ours):.0f} : {float(theirs):.0f}", hits),
+        [
+            (
+                f"the speed of sharp: the median of [{len(speeds)} jobs]"
+                "(performance.md#one-picture-beside-sharp-and-pyvips)",
+                f"SSIMULACRA2 of imgsvc and of sharp for the worst of [{photographs} photographs]"
+                "(performance.md#sharpness-and-time), 100 pixels wide: 100 is the same picture",
+                "signed pictures a second from the [cache](performance.md#pictures-by-url), "
+                "over TLS, on two cores",
+            )
+        ],
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     table.__name__: table
     for table in (
@@ -308,6 +336,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         schema,
         command,
         benchmarks,
+        figures,
         settings,
         imgproxy_settings,
         imagor_settings,

@@ -18,7 +18,7 @@ function label(table) {
 }
 
 function arrange(table) {
-  table.classList.remove("stacked");
+  table.classList.remove("stacked", "numbers");
   const place = table.parentElement;
   const columns = table.tHead.rows[0].cells.length;
   const cells = [...table.querySelectorAll("td")];
@@ -26,12 +26,15 @@ function arrange(table) {
   const hasTexts = cells.some((cell) => cell.innerText.length > TEXT);
   const isWide = columns > MOST_COLUMNS || cramped || place.scrollWidth > place.clientWidth;
   table.classList.toggle("stacked", hasTexts && isWide);
+  table.classList.toggle("numbers", !hasTexts && isWide);
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const tables = [...document.querySelectorAll("article table.docutils")].filter((table) => table.tHead);
+  const tables = [...document.querySelectorAll("article table.docutils")].filter(
+    (table) => table.tHead && !table.closest(".figures"),
+  );
   const phone = matchMedia("(max-width: 46em)");
-  const adapt = () => tables.forEach((table) => (phone.matches ? arrange(table) : table.classList.remove("stacked")));
+  const adapt = () => tables.forEach((table) => (phone.matches ? arrange(table) : table.classList.remove("stacked", "numbers")));
   tables.forEach(label);
   adapt();
   addEventListener("resize", adapt);
