@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 
 import attrs
 
 from imgsvc_core import Spec
 from imgsvc_http.answering.json_schema import FILE
-from imgsvc_http.answering.responses import Response
+from imgsvc_http.answering.responses import Response, success
 from imgsvc_http.call import Call
 from imgsvc_http.gate.authentication import Principal
 from imgsvc_http.routing import Handler, Route
@@ -30,7 +30,11 @@ def routes(dialects: Mapping[str, DialectSettings]) -> tuple[Route, ...]:
     return tuple(route for name, settings in dialects.items() for route in _routes_of(name, settings))
 
 
-def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
+def _routes_of(name: str, settings: DialectSettings) -> Iterator[Route]:
+    health_path = getattr(settings.dialect, "health_path", "")
+    if health_path:
+        summary = f"Whether the process answers, as {name} tells it"
+        yield Route("GET", f"/{name}/{health_path}", _alive, summary, "Health", rate="none", public=True)
     path, identify = f"/{name}/{{path}}", _reader(name, settings)
     found = Route(
         "GET",
@@ -53,7 +57,12 @@ def _routes_of(name: str, settings: DialectSettings) -> tuple[Route, Route]:
         rate="requests",
         public=True,
     )
-    return found, asked
+    yield from (found, asked)
+
+
+async def _alive(call: Call) -> Response:
+    """Answer, which shows that the process does."""
+    return success()
 
 
 def _reader(name: str, settings: DialectSettings) -> Callable[[Call], Awaitable[Principal]]:

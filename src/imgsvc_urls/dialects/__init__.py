@@ -205,7 +205,10 @@ class ForeignUrl(ABC):
 
 
 class Dialect(Protocol):
-    """A dialect with its settings."""
+    """A dialect with its settings.
+
+    If it has a ``health_path``, the service answers 200 there for as long as it lives, as the other one does.
+    """
 
     def parse(self, request: ForeignRequest) -> ForeignUrl:
         """Return what a request asks for.

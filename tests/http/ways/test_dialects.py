@@ -70,6 +70,14 @@ def of_thumbor(text: str) -> str:
     return f"/thumbor/{thumbor.sign(SECRET, text)}/{text}"
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/imgproxy/health", 200), ("/thumbor/healthcheck", 200), ("/imgproxy/healthcheck", 403)],
+)
+async def test_probes_of_those_services(site: Site, path: str, status: int) -> None:
+    assert (await site.get(path)).status == status
+
+
 async def test_urls_of_imgproxy(site: Site) -> None:
     site.web.pages["/pictures/a.png"] = Page(encoded.jpeg().data, {"Cache-Control": "max-age=60"})
     path = of_imgproxy(f"/rs:fill:20:10/fn:shoe/plain/{site.web.url}/pictures/a.png@webp")

@@ -71,6 +71,11 @@ def of_imagor(text: str) -> str:
     return f"/imagor/{imagor.sign(SECRET, text, 'sha256', 40)}/{text}"
 
 
+async def test_the_probe_of_imagor(site: Site) -> None:
+    probed = [await site.get("/imagor/healthcheck", method=method) for method in ("GET", "HEAD")]
+    assert [reply.status for reply in probed] == [200, 200]
+
+
 async def test_urls_of_ipx(site: Site) -> None:
     reply = await site.get("/ipx/w_20,f_webp/photo.jpg")
     assert (reply.status, reply.picture.format, reply.picture.size[0]) == (200, "WEBP", 20), reply.body

@@ -149,6 +149,8 @@ class Imagor(Parameters):
         "Names of filters that are left out (VIPS_DISABLE_FILTERS).", Texts(r"[a-z_]+", "names"), default=()
     )
 
+    health_path: ClassVar[str] = "healthcheck"
+
     def parse(self, request: ForeignRequest) -> ImagorUrl:
         """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
         text, signed = verified(

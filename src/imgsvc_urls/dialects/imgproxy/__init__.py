@@ -8,7 +8,7 @@
 
 import hmac
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -76,6 +76,8 @@ class ImgproxyUrl(ForeignUrl):
 @declared
 class Imgproxy(ImgproxySettings):
     """URLs of imgproxy; see `imgsvc_urls.dialects.Dialect`."""
+
+    health_path: ClassVar[str] = "health"
 
     def parse(self, request: ForeignRequest) -> ImgproxyUrl:
         """Return what a request asks for."""

@@ -191,6 +191,8 @@ class Thumbor(Parameters):
         "Whether PNGs without transparency become JPEG (AUTO_PNG_TO_JPG).", default=False
     )
 
+    health_path: ClassVar[str] = "healthcheck"
+
     def parse(self, request: ForeignRequest) -> ThumborUrl:
         """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
         parts = split(verified(request.path, self.keys, unsafe=self.unsafe))
