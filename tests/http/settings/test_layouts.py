@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import yaml
 
 from imgsvc_http.settings import SETTINGS, Settings
+from tests.support import requires
 
 _ROOT = Path(__file__).parents[3]
 _EXAMPLES = _ROOT / "examples"
@@ -59,10 +62,34 @@ def test_files_that_are_named_exist() -> None:
     )
 
 
+def copied() -> set[str]:
+    """What the image is made of."""
+    lines = re.findall(r"^COPY (.+) \S+$", (_CLUSTER / "Dockerfile").read_text(), re.MULTILINE)
+    return {name for line in lines for name in line.split()}
+
+
+def test_the_image_has_all_that_installing_needs(tmp_path: Path) -> None:
+    requires.module("hatchling")
+    source = tmp_path / "source"
+    for name in copied():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        if (_ROOT / name).is_dir():
+            shutil.copytree(
+                _ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "_build")
+            )
+        else:
+            shutil.copy(_ROOT / name, source / name)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").iterdir()
+    with zipfile.ZipFile(wheel) as files:
+        names = set(files.namelist())
+    assert {"imgsvc_http/playground/examples/portrait.jpg", "imgsvc_cli/pages/index.md"} <= names
+
+
 def test_secrets_stay_out_of_the_image_and_of_version_control() -> None:
-    copied = re.findall(r"^COPY (.+) \S+$", (_CLUSTER / "Dockerfile").read_text(), re.MULTILINE)
-    names = {name for line in copied for name in line.split()}
-    assert names == {"pyproject.toml", "README.md", "LICENSE", "src"}
+    names = copied()
+    assert names == {"pyproject.toml", "README.md", "LICENSE", "src", "docs", "examples/pictures"}
     ignored = (_ROOT / ".dockerignore").read_text().split("\n")
     assert ignored[1] == "*"
     assert {line[1:] for line in ignored if line.startswith("!")} == names
