@@ -340,6 +340,15 @@ def test_calls_that_pages_show_are_known() -> None:
         assert any(re.fullmatch(pattern, path) for pattern in patterns), words
 
 
+SOUGHT = ["backup", "docker", "exif", "gps", "jupyter", "kubernetes", "license", "macos", "windows"]
+"""Words that readers type into the search of the site, whatever our own words are."""
+
+
+@pytest.mark.parametrize("word", SOUGHT)
+def test_the_search_finds(word: str) -> None:
+    assert any(re.search(rf"\b{word}s?\b", page.read_text(encoding="utf-8"), re.IGNORECASE) for page in PAGES)
+
+
 def test_every_extra_is_listed() -> None:
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rows = [line.split("|")[1] for line in section(START, "Choose parts").splitlines() if "|" in line]

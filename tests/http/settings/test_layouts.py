@@ -48,6 +48,23 @@ def test_the_values_of_the_cluster_are_valid() -> None:
     assert len(settings.server.trusted_proxies) == 2
 
 
+def test_the_deployment_of_kubernetes_is_valid_and_has_time_to_stop() -> None:
+    page = (_ROOT / "docs" / "cluster.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    pod = yaml.safe_load(text)["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    environment = {item["name"]: item["value"] for item in container["env"]}
+    assert environment.keys() <= known()
+    assert set(re.findall(r"`(IMGSVC_[A-Z_]+)`", page)) <= known()
+    settings = Settings.load(environ={**environment, "IMGSVC_DATABASE_URL": "postgresql://u:p@h/d"})
+    server = settings.server
+    longest = server.drain_seconds + 2 * server.shutdown_seconds + _CLOSING_SECONDS
+    assert pod["terminationGracePeriodSeconds"] >= longest
+    probes = [container[name]["httpGet"] for name in ("readinessProbe", "livenessProbe")]
+    assert [probe["path"] for probe in probes] == ["/readyz", "/healthz"]
+    assert {probe["port"] for probe in probes} == {server.port}
+
+
 def test_files_that_are_named_exist() -> None:
     layout = yaml.safe_load((_CLUSTER / "compose.yml").read_text())
     build = layout["services"]["node1"]["build"]
