@@ -131,7 +131,13 @@ SOURCES = {
     "trim.symmetric": "framed",
     "auto.enhance": "dull",
 }
-PATHS = [f"{key}.{name}" for key, operation in OPERATIONS.items() for name in imgsvc.params(operation)]
+CHANGES_NO_PIXEL = {"output.facts"}
+PATHS = [
+    path
+    for key, operation in OPERATIONS.items()
+    for name in imgsvc.params(operation)
+    if (path := f"{key}.{name}") not in CHANGES_NO_PIXEL
+]
 
 
 def requests_of(path: str) -> tuple[Request, Request]:

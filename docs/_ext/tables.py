@@ -23,6 +23,7 @@ from imgsvc_core.plan import PHASES
 from imgsvc_core.plan.pipeline import PIPELINE
 from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
+from imgsvc_core.spec.facts import FACTS, meaning
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_core.spec.rules import (
     AtLeastOne,
@@ -260,6 +261,15 @@ def image_info() -> str:
     )
 
 
+def facts() -> str:
+    """Every fact of pixels, and how it is computed."""
+    rows = []
+    for name, fact in FACTS.items():
+        what, *how = meaning(fact).split("\n\n")
+        rows.append((f"`{name}`", what, " ".join(how).replace("``", "`")))
+    return table(("fact", "what", "how"), rows)
+
+
 def schema() -> str:
     """JSON Schema of requests."""
     return f"```json\n{json.dumps(request_schema(), indent=2, ensure_ascii=False)}\n```"
@@ -333,6 +343,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         error_tree,
         limits,
         image_info,
+        facts,
         schema,
         command,
         benchmarks,

@@ -9,7 +9,7 @@ import click
 
 from imgsvc_cli.completion import FileOrUrl, offering
 from imgsvc_core.spec import Resize
-from imgsvc_core.spec.declaring import Boolean, Choice, Param, doc, params
+from imgsvc_core.spec.declaring import Boolean, Choice, Param, Words, doc, params
 from imgsvc_core.spec.options import (
     OPTIONS,
     PARAMETER_OPTIONS,
@@ -78,11 +78,13 @@ def parameter_flag(name: str, param: Param, section: str) -> Flag:
         return Flag([f"--{name}/--no-{name}"], default=None, help=param.doc, section=section)
     words = param.kind.options if isinstance(param.kind, Choice) else ()
     facts = [] if words else [param.kind.expectation]
+    if isinstance(param.kind, Words):
+        facts = [", ".join(param.kind.options)]
     if param.unit:
         facts.append(param.unit)
-    if not param.required and param.default is not None:
+    if not param.required and param.default not in (None, ()):
         facts.append(f"default {param.kind.unparse(param.default)}")
-    metavar = "|".join(words) or "VALUE"
+    metavar = "|".join(words) or ("WORD,..." if isinstance(param.kind, Words) else "VALUE")
     return Flag(
         [f"--{name}"],
         metavar=metavar if len(metavar) < _MAX_METAVAR else "WORD",

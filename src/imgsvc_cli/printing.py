@@ -80,7 +80,9 @@ def words(value: object) -> str:
         return "yes" if value else "no"
     if value is None or value == "":
         return "-"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):
+        return " ".join(map(words, value.values()))
+    return ", ".join(map(words, value)) if isinstance(value, list) else str(value)
 
 
 def table(rows: list[list[str]]) -> str:

@@ -37,11 +37,12 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, Format
-from imgsvc_core.inspection import explain, inspect
+from imgsvc_core.inspection import explain, inspect, palette
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import PHASES, Plan
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.spec import (
+    FACTS,
     OPERATIONS,
     Color,
     Operation,
@@ -93,6 +94,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "FACTS",
     "FORMATS",
     "OPERATIONS",
     "PHASES",
@@ -139,6 +141,7 @@ __all__ = [
     "compare",
     "explain",
     "inspect",
+    "palette",
     "params",
     "parse",
     "process",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -16,45 +17,70 @@ from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan import Plan, compile_plan
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, is_url, open_bytes, received
-from imgsvc_core.spec import Request, parse
+from imgsvc_core.spec import Output, Request, parse
+from imgsvc_core.spec.facts import FactName, PaletteColor
 
 _QUICK_BYTES = 1 << 18
 """The header of a file of so few bytes is read in less than a tenth of a second, except for drawings."""
 
 
 def inspect(
-    source: Source, *, limits: Limits | None = None, name: str | None = None, digest: bool = False
+    source: Source,
+    *,
+    limits: Limits | None = None,
+    name: str | None = None,
+    digest: bool = False,
+    facts: Collection[FactName] = (),
 ) -> ImageInfo:
-    """Return the facts of an image from its header; no pixels are decoded.
+    """Return the facts of an image from its header; no pixels are decoded unless ``facts`` need them.
 
     Args:
         source: what `process` takes.
-        limits: what the source may have at most. Only the number of bytes, the pixels of images that a
-            drawing holds inlined, the memory for its elements, and the seconds matter here.
+        limits: what the source may have at most. Without ``facts`` only the number of bytes, the pixels of
+            images that a drawing holds inlined, the memory for its elements, and the seconds matter.
         name: the file name to report if the source has none.
         digest: whether to compute ``sha256``, which reads all bytes.
+        facts: names of facts of the pixels, as in ``output.facts`` of a request. They are those of the first
+            frame as it is shown.
 
     Raises:
+        SpecError: there is no fact of a name.
         SourceError: the source cannot be read or is no image.
         SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds too large images.
         MemoryLimitExceeded: a drawing has too many elements.
         TimeLimitExceeded: the header takes too long, as with drawings of many style rules.
     """
-    usual = Limits()
+    usual, facts = Limits(), Output(facts=facts).facts
     deadline = Deadline(limits_or(limits, usual).seconds)
     most = attrs.evolve(
         Limits.none(),
         source_bytes=None if limits is None else limits.source_bytes,
         memory_bytes=limits_or(limits, usual).memory_bytes,
     )
+    if facts:
+        most = limits_or(limits, usual)
     inlined = limits_or(limits, usual).source_pixels
     source = received(source, most, deadline, name=name)
     if _is_at_hand(source):
         source = open_bytes(source, most, name=name)
+    if facts:
+        from imgsvc_core.pixels.facts.source import inspect_pixels  # loads libvips
+
+        return deadline.run(partial(inspect_pixels, source, facts, most, deadline, name=name, digest=digest))
     read = partial(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest)
     # Handing work to a thread and back takes longer than reading most headers.
     opened = read() if isinstance(source, ByteSource) and _is_quick(source) else deadline.run(read)
     return opened.info
+
+
+def palette(source: Source, *, limits: Limits | None = None) -> list[PaletteColor]:
+    """Return the main colors of an image with their shares, the largest first.
+
+    Raises what `inspect` raises.
+    """
+    wanted: FactName = "palette"
+    colors: list[PaletteColor] = inspect(source, limits=limits, facts=[wanted]).facts[wanted]
+    return colors
 
 
 def _is_at_hand(source: Source) -> bool:

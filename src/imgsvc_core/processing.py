@@ -297,16 +297,28 @@ def _make(
     loaded = time.perf_counter()
     with translate_errors(plan.info.format):
         rendered = render(image, plan, partial(job.watermarks.picture, memory=plan.memory))
+    image, facts = _measured(rendered.image, plan) if plan.facts else (rendered.image, {})
     rendered_at = time.perf_counter()
-    image = rendered.image
     if not isinstance(image, Raster):
         image = job.deadline.watch(image)
     if len(plan.save) > 1 or plan.save_exactly:
         encoded = encode_best(image, plan.save, plan.save_exactly)
     else:
         encoded = save(image, plan.save[0], one.file, digest=job.digest)
+    if facts:
+        encoded = attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts))
     timing = Timing.between(started, loaded, rendered_at, time.perf_counter())
     return _Made(told, plan, plan.faces_in_result(rendered.regions), encoded, timing)
+
+
+def _measured(image: pyvips.Image | Raster, plan: Plan) -> tuple[pyvips.Image | Raster, dict[str, Any]]:
+    """Return a rendered image in memory, and the facts of its pixels."""
+    from imgsvc_core.pixels.facts import measure  # few requests ask for facts
+
+    with translate_errors(plan.info.format):
+        if not isinstance(image, Raster):
+            image = in_memory(image)
+        return image, measure(image, plan.facts, plan.background)
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:

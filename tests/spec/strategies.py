@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Operation, Param, Spec, params, unparse
-from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text
+from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
 
 
 def values(param: Param) -> st.SearchStrategy[Any]:
@@ -22,6 +22,8 @@ def values(param: Param) -> st.SearchStrategy[Any]:
             return st.booleans()
         case Choice(options=options):
             return st.sampled_from(options)
+        case Words(options=options):
+            return st.lists(st.sampled_from(options)).map(tuple)
         case Text(maximum=longest):
             return st.text(min_size=1, max_size=min(longest, 30))
         case HexColor(alpha=alpha):

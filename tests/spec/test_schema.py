@@ -84,7 +84,7 @@ def test_every_parameter_is_described_with_its_range_and_default() -> None:
         assert list(described) == list(params(operation))
         for name, param in params(operation).items():
             assert param.doc in described[name]["description"]
-            assert ("default" in described[name]) == (not param.required and param.default is not None)
+            assert ("default" in described[name]) == (not param.required and param.default not in (None, ()))
 
 
 def test_type_checkers_know_the_names_of_all_output_formats() -> None:

@@ -16,7 +16,7 @@ import imgsvc_batch
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.declare import Accepts, Parameters
-from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text
+from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
 from imgsvc_core.spec.output import OutputAlias, OutputFormat
 
 SCRIPT = Path(__file__).with_name("user_script.py")
@@ -86,6 +86,8 @@ def test_annotations_are_those_of_the_kinds(cls: type[Parameters]) -> None:
         assert (type(None) in parts) == (param.default is None)
         if isinstance(param.kind, Choice):
             assert {word for item in types for word in get_args(item)} == set(param.kind.options)
+        elif isinstance(param.kind, Words):
+            assert set(get_args(get_args(stored)[0])) == set(param.kind.options)
         elif isinstance(param.kind, AspectRatio):
             assert types == {tuple[float, float]}
         else:

@@ -10,31 +10,37 @@ from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.options import as_json_option, header_limits_option
 from imgsvc_cli.standard_streams import opened
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.spec import FACTS
 
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
 @click.option("--digest", is_flag=True, help="Compute the SHA-256 of the file too.")
+@click.option("--facts", is_flag=True, help="Measure the pixels too: placeholders, palette, sharpness.")
 @header_limits_option
 @as_json_option
-def inspect(sources: tuple[str, ...], digest: bool, limits: imgsvc.Limits, as_json: bool) -> int:
+def inspect(sources: tuple[str, ...], digest: bool, facts: bool, limits: imgsvc.Limits, as_json: bool) -> int:
     """Show facts from the headers of pictures."""
     code = 0
     for source in sources:
         try:
             name = "-" if source == "-" else None
-            info = imgsvc.inspect(opened(source), limits=limits, digest=digest, name=name)
+            asked = tuple(FACTS) if facts else ()
+            info = imgsvc.inspect(opened(source), limits=limits, digest=digest, name=name, facts=asked)
         except ImgsvcError as error:
             code = code or exit_codes.exit_code(error)
             subject = source if as_json or len(sources) > 1 else ""
             printing.echo_error(error, subject=subject, as_json=as_json)
             continue
-        facts = info.to_dict()
+        told = info.to_dict()
         if as_json:
-            printing.echo_json(facts)
+            printing.echo_json(told)
         else:
+            measured = told.pop("facts")
             rows = [
-                [name, printing.words(value)] for name, value in facts.items() if value not in (None, [], "")
+                [name, printing.words(value)]
+                for name, value in (told | measured).items()
+                if value not in (None, [], "")
             ]
             click.echo(printing.table(rows) + ("\n" if len(sources) > 1 else ""))
     return code

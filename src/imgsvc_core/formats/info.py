@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -79,6 +80,12 @@ class ImageInfo:
     lossless: bool = attrs.field(
         default=False,
         metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},
+    )
+
+    facts: Mapping[str, Any] = attrs.field(
+        factory=dict,
+        hash=False,
+        metadata={"doc": "Facts of the pixels that were asked for, by name, as JSON values."},
     )
 
     @property

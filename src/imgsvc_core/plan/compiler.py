@@ -90,7 +90,7 @@ def compile_plan(
     once = len(save) == 1 and not save_exactly
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)
-    memory = memory_bound(info, load, steps, save + save_exactly, frames)
+    memory = memory_bound(info, load, steps, save + save_exactly, frames, measured=bool(output.facts))
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
     check_memory(memory, limits)
@@ -104,6 +104,8 @@ def compile_plan(
         frames=frames,
         frame=frame,
         faces=None if seen.faces is None else draft.faces,
+        facts=output.facts,
+        background=output.background,
         memory=memory,
     )
 

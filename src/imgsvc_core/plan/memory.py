@@ -28,8 +28,13 @@ def memory_bound(
     steps: Sequence[PlannedStep],
     save: Sequence[SaveSettings],
     frames: int,
+    *,
+    measured: bool = False,
 ) -> int:
-    """Return the most bytes that the plan needs, beyond those of the program itself."""
+    """Return the most bytes that the plan needs, beyond those of the program itself.
+
+    A picture that is ``measured`` before it is encoded is in memory.
+    """
     loaded = loaded_size(info, load.scale)
     sample, colors, alpha = _sample(info), info.colors, info.alpha
     strip = prod(loaded) * (colors + alpha) * sample * frames
@@ -54,7 +59,9 @@ def memory_bound(
     # beside the decoded strip, or again for the encoder
     held += settled + max(rendered, 2 * rendered - strip)
     lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
-    encoder = max(_encoder(settings, alpha, sample, frames, several=len(save) > 1) for settings in save)
+    encoder = max(
+        _encoder(settings, alpha, sample, frames, several=measured or len(save) > 1) for settings in save
+    )
     return int(_BASE + _decoder(info, load) + held + lines + encoder * prod(size))
 
 

@@ -14,6 +14,8 @@ from imgsvc_core.plan import decoding, encoding
 from imgsvc_core.plan.faces import Face, tracked
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
+from imgsvc_core.spec.color import WHITE, Color
+from imgsvc_core.spec.facts import FactName
 
 K = TypeVar("K")
 
@@ -26,7 +28,8 @@ class Plan:
     Graphics are written with ``save_exactly``, if it is set. ``frame`` is the number of the frame that is
     kept, if it is not the first. ``memory`` is the most bytes that the plan takes, in addition to those of
     the program itself. ``faces`` lie in the result, or before the first smart crop if there is one; they are
-    None if no step looked for them.
+    None if no step looked for them. ``facts`` are those of pixels to
+    measure before they are encoded, on ``background``.
     """
 
     info: ImageInfo
@@ -38,6 +41,8 @@ class Plan:
     frames: int
     frame: int = 0
     faces: tuple[Face, ...] | None = None
+    facts: tuple[FactName, ...] = ()
+    background: Color = WHITE
     memory: int
 
     @property
@@ -81,6 +86,7 @@ class Plan:
                 _line(item.phase, item.step.text, item.step.why(item.before), item.after)
                 for item in self.steps
             ),
+            *([_line("output", f"measure {', '.join(self.facts)}", "", self.size)] if self.facts else ()),
             _line("output", encoding.text(self.save, self.save_exactly), self.why_saved, self.size),
         ]
 

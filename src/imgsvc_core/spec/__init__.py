@@ -4,6 +4,7 @@ from imgsvc_core.spec import adjust, filters, frame, geometry
 from imgsvc_core.spec.adjust import *
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, Param, params
+from imgsvc_core.spec.facts import FACTS
 from imgsvc_core.spec.filters import *
 from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
@@ -14,6 +15,7 @@ from imgsvc_core.spec.request import OPERATIONS, Request, Spec, parse, request_s
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [
+    "FACTS",
     "OPERATIONS",
     "Color",
     "Operation",

@@ -11,7 +11,7 @@ from imgsvc_core.spec.declare import (
     param,
     params,
 )
-from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Matching, Number, Text
+from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Matching, Number, Text, Words
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
 from imgsvc_core.spec.request import parse_partial, request_object
 from imgsvc_core.spec.rules import NotTogether
@@ -27,6 +27,7 @@ __all__ = [
     "Operation",
     "Param",
     "Text",
+    "Words",
     "below",
     "declared",
     "doc",

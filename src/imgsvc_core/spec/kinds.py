@@ -146,6 +146,27 @@ class Choice(Kind):
 
 
 @attrs.frozen
+class Words(Kind):
+    """A set of words, as an array without order. An option gives them with commas between them."""
+
+    options: tuple[str, ...]
+
+    @property
+    def expectation(self) -> str:
+        return "array of words among " + ", ".join(self.options)
+
+    def parse(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple | set | frozenset):
+            raise ValueError(value)
+        if not all(isinstance(word, str) and word in self.options for word in value):
+            raise ValueError(value)
+        return tuple(word for word in self.options if word in value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "enum": list(self.options)}}
+
+
+@attrs.frozen
 class Matching(Kind):
     """A string that matches a pattern, which ``words`` describe, or with ``optional`` the empty string."""
 

@@ -15,7 +15,7 @@ import attrs
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.filters import FILTERS
-from imgsvc_core.spec.kinds import Boolean, Integer, Number
+from imgsvc_core.spec.kinds import Boolean, Integer, Number, Words
 from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.request import OPERATIONS, Spec
 
@@ -66,6 +66,8 @@ def typed(param: Param, value: str | bool) -> Any:
             return _number(value)
         case Boolean():
             return _BOOLEANS.get(value, value) if isinstance(value, str) else value
+        case Words():
+            return value.split(",") if isinstance(value, str) and value else value
     return value
 
 
@@ -132,8 +134,10 @@ def options_of(request: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def text_of(value: str | float) -> str:
+def text_of(value: str | float | Sequence[str]) -> str:
     """Return a value of an option as text."""
+    if isinstance(value, list | tuple):
+        return ",".join(value)
     if isinstance(value, bool):
         return "1" if value else "0"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

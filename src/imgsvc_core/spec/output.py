@@ -1,12 +1,13 @@
 """The encoding of the result."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import ClassVar, Literal
 
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
-from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Several
+from imgsvc_core.spec.facts import FACTS, FactName
+from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Several, Words
 from imgsvc_core.spec.rules import NotWhen, Rule
 
 OutputFormat = Literal[OutputName, "auto"]
@@ -85,6 +86,11 @@ class Output(Operation):
         "Color under transparent pixels with flatten, and if the format has no alpha.",
         HexColor(alpha=False),
         default=WHITE,
+    )
+    facts: Accepts[tuple[FactName, ...], Collection[FactName]] = param(
+        "Facts of the result's pixels to tell, such as its palette or a placeholder.",
+        Words(tuple(FACTS)),
+        default=(),
     )
     internal_format: Literal["bmp", "ico"] | None = param(
         "File format, in place of the one that requests can name.", default=None, internal=True

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from imgsvc_core import FORMATS, ImageInfo, Spec, SpecError, __version__, parse
 from imgsvc_core.spec import FILTERS
-from imgsvc_core.spec.declaring import Operation, Param, doc
+from imgsvc_core.spec.declaring import Operation, Param, Words, doc
 from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
@@ -138,6 +138,10 @@ def _picture_formats(spec: Spec, info: ImageInfo | None) -> Sequence[str]:
 Value = str | int | float | bool
 
 
+_OPTIONS = [option for option in PARAMETER_OPTIONS.values() if not isinstance(option.param.kind, Words)]
+"""Those that change a picture. Words ask for facts of it."""
+
+
 def _names(items: Iterable[object]) -> dict[str, Any]:
     return {"enum": sorted({type(item).__name__ for item in items})}
 
@@ -153,9 +157,7 @@ class Control:
     required: bool
     default: Value | None
     neutral: Value | None = documented("The value that changes nothing.")
-    kind: str = documented(
-        "What values it takes.", schema=_names(option.param.kind for option in PARAMETER_OPTIONS.values())
-    )
+    kind: str = documented("What values it takes.", schema=_names(option.param.kind for option in _OPTIONS))
     minimum: float | None = None
     maximum: float | None = None
     options: tuple[str, ...] | None = None
@@ -301,7 +303,7 @@ def declared(metadata_header: str = "") -> Declarations:
 
 @cache
 def _groups() -> tuple[Group, ...]:
-    in_order = groupby(PARAMETER_OPTIONS.values(), key=lambda option: option.operation)
+    in_order = groupby(_OPTIONS, key=lambda option: option.operation)
     return tuple(_group(operation, tuple(options)) for operation, options in in_order)
 
 

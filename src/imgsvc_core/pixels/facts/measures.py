@@ -1,0 +1,27 @@
+"""Sharpness, and whether a picture is gray."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from imgsvc_core.pixels.facts.working_copy import WorkingCopy
+
+_MOST_DIFFERENCE = 4  # of 255 levels, between the channels of a pixel that still looks gray
+
+
+def sharpness(copy: WorkingCopy) -> float:
+    """Return the variance of the Laplacian of luma, rounded to 2 digits."""
+    levels = np.asarray(copy.luma).astype(np.int16)
+    padded = np.pad(levels, 1, mode="edge")
+    laplacian = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:] - 4 * levels
+    return round(float(laplacian.var(dtype=np.float32)), 2)
+
+
+def gray(copy: WorkingCopy) -> bool:
+    """Return True if the channels of each visible pixel are nearly equal."""
+    red, green, blue = (copy.rgb[:, :, band] for band in range(3))
+    highest = np.maximum(np.maximum(red, green), blue)
+    spread = highest - np.minimum(np.minimum(red, green), blue)
+    if copy.alpha is not None:
+        spread = spread[copy.alpha > 0]
+    return bool((spread <= _MOST_DIFFERENCE).all())

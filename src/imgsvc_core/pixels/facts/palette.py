@@ -1,0 +1,173 @@
+"""The main colors of a picture, by k-means in Oklab."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+
+from imgsvc_core.pixels.facts.working_copy import WorkingCopy, levels_of_light, light_of_levels
+from imgsvc_core.spec.facts import MOST_COLORS
+
+_MOST_POINTS = 2048  # pixels that are looked at; shares are exact to about 1 %
+_ROUNDS, _STILL = 8, 1e-3  # of k-means at most, and how far colors may move in the last one
+_ALIKE = 0.06  # distance in Oklab, of 1 from black to white, below which two colors are told as one
+_LEAST_SHARE = 0.01
+
+# Björn Ottosson, https://bottosson.github.io/posts/oklab/
+_TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+@attrs.frozen
+class _Group:
+    """Colors that are told as one: as a color of sRGB, with their share."""
+
+    color: str
+    share: float
+
+
+def palette(copy: WorkingCopy) -> list[dict[str, Any]]:
+    """Return the main colors with their shares, the largest first."""
+    groups = copy.once(_groups, lambda: _groups(copy))
+    return [{"color": group.color, "share": round(group.share, 3)} for group in groups]
+
+
+def dominant(copy: WorkingCopy) -> str | None:
+    """Return the color with the largest share."""
+    groups = copy.once(_groups, lambda: _groups(copy))
+    return groups[0].color if groups else None
+
+
+def _groups(copy: WorkingCopy) -> list[_Group]:
+    levels, weights = _colors(copy)
+    if not len(levels):
+        return []
+    labs = _oklab(light_of_levels()[levels])
+    means, shares = _refined(labs, weights / weights.sum(), _split(labs, weights))
+    means, shares = _without_alike(means, shares)
+    shares, means, counted = _counted(labs, weights / weights.sum(), means[shares >= _LEAST_SHARE])
+    groups = [
+        _Group(_told(levels, mine, mean), float(share))
+        for share, mean, mine in zip(shares, means, counted, strict=True)
+    ]
+    return sorted(groups, key=lambda group: (-group.share, group.color))
+
+
+def _colors(copy: WorkingCopy) -> tuple[Any, Any]:
+    """Return the different colors of some pixels, as levels of sRGB, and how much each one counts."""
+    height, width, _ = copy.rgb.shape
+    step = max(1, math.ceil(math.sqrt(height * width / _MOST_POINTS)))
+    points = copy.rgb[::step, ::step].reshape(-1, 3).astype(np.int32)
+    packed = points @ (1 << 16, 1 << 8, 1)
+    if copy.alpha is None:
+        found, counts = np.unique(packed, return_counts=True)
+        weights = counts.astype(np.float64)
+    else:
+        opacity = copy.alpha[::step, ::step].reshape(-1)
+        found, places = np.unique(packed[opacity > 0], return_inverse=True)
+        weights = np.bincount(places, opacity[opacity > 0], minlength=len(found)) / 255
+    return np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1), weights
+
+
+def _split(labs: Any, weights: Any) -> Any:
+    """Return means to begin with: the group with the most variance is split along its longest axis."""
+    groups = [_Part.of(labs, weights)]
+    while len(groups) < MOST_COLORS:
+        widest = max(groups, key=lambda group: group.variance)
+        if widest.variance <= 0:
+            break
+        groups.remove(widest)
+        groups += widest.halves()
+    return np.stack([group.mean for group in groups])
+
+
+@attrs.frozen(eq=False)
+class _Part:
+    """Some colors in Oklab with their weights and mean, and the sum of the squared distances from it."""
+
+    labs: Any
+    weights: Any
+    mean: Any
+    variance: float
+
+    @classmethod
+    def of(cls, labs: Any, weights: Any) -> _Part:
+        mean = weights @ labs / weights.sum()
+        variance = float(weights @ ((labs - mean) ** 2).sum(axis=1)) if len(labs) > 1 else 0.0
+        return cls(labs, weights, mean, variance)
+
+    def halves(self) -> tuple[_Part, _Part]:
+        """Return the colors on each side of the mean, along the longest axis."""
+        centered = self.labs - self.mean
+        axis = np.linalg.eigh((centered * self.weights[:, None]).T @ centered)[1][:, -1]
+        above = centered @ axis > 0
+        first, second = (_Part.of(self.labs[side], self.weights[side]) for side in (above, ~above))
+        return first, second
+
+
+def _refined(labs: Any, weights: Any, means: Any) -> tuple[Any, Any]:
+    """Return the means and shares of groups after k-means (Lloyd's algorithm)."""
+    for _ in range(_ROUNDS):
+        before = means
+        shares, means, _ = _counted(labs, weights, means)
+        if len(before) == len(means) and np.abs(before - means).max() < _STILL:
+            break
+    return means, shares
+
+
+def _counted(labs: Any, weights: Any, means: Any) -> tuple[Any, Any, Any]:
+    """Return the groups of the colors that are nearest to each mean: shares, means, and the weights in them.
+
+    Means to which no color is near are left out.
+    """
+    nearest = ((means**2).sum(axis=1) - 2 * labs @ means.T).argmin(axis=1)
+    counted = np.where(nearest == np.arange(len(means))[:, None], weights, 0.0)
+    shares = counted.sum(axis=1)
+    present = shares > 0
+    counted, shares = counted[present], shares[present]
+    return shares, counted @ labs / shares[:, None], counted
+
+
+def _without_alike(means: Any, shares: Any) -> tuple[Any, Any]:
+    """Return the groups with those joined whose colors look alike, the nearest first."""
+    while len(means) > 1:
+        distances = np.linalg.norm(means[:, None] - means[None], axis=2)
+        np.fill_diagonal(distances, np.inf)
+        first, second = np.unravel_index(distances.argmin(), distances.shape)
+        if distances[first, second] >= _ALIKE:
+            break
+        pair = [first, second]
+        joined, share = shares[pair] @ means[pair] / shares[pair].sum(), shares[pair].sum()
+        means = np.vstack((np.delete(means, pair, axis=0), joined))
+        shares = np.append(np.delete(shares, pair), share)
+    return means, shares
+
+
+def _told(levels: Any, weights: Any, mean: Any) -> str:
+    """Return the color of a group: the one that most of its pixels have exactly, or the mean."""
+    most = int(weights.argmax())
+    color = levels[most] if 2 * weights[most] > weights.sum() else levels_of_light(_light(mean))
+    return "#" + bytes(color.tolist()).hex()
+
+
+def _oklab(light: Any) -> Any:
+    return np.cbrt(light @ _TO_CONES.T) @ _TO_LAB.T
+
+
+def _light(lab: Any) -> Any:
+    return np.linalg.solve(_TO_CONES, np.linalg.solve(_TO_LAB, lab) ** 3)
