@@ -1,4 +1,4 @@
-"""What the commands share that administer a service through its database."""
+"""Functions that all administrative commands share. They work on the service's database."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ _MAX_GRACE = 10 * 365 * 86_400  # seconds
 def in_database(
     settings: Settings, work: Callable[[Database], Awaitable[T]], *, make: bool = False, changes: bool = False
 ) -> T:
-    """Return what some work with the database of the settings returns.
+    """Run a function with the database of the settings, and return its result.
 
     Args:
-        settings: they name the database.
-        work: the work.
-        make: whether to make the tables of a database that has none.
-        changes: whether the work changes what a running service remembers.
+        settings: the settings, which name the database.
+        work: the function.
+        make: make the tables if the database has none.
+        changes: the function changes data that a running service keeps in memory.
 
     Raises:
-        SpecError: its tables are not those of this version, which commands do not change, or its encrypted
-            values have another master key.
+        SpecError: the tables belong to another version, or the encrypted values to another master key.
         TargetError: the disk is full.
     """
     import asyncio
@@ -65,7 +64,7 @@ def in_database(
 
 
 def grace_option(doc: str) -> Callable[[_Command], _Command]:
-    """Return the option ``--grace``: how long a secret that was replaced keeps working."""
+    """Return the option ``--grace``: how long a replaced secret keeps working."""
     return click.option(
         "--grace",
         type=float,
@@ -90,16 +89,16 @@ def now() -> datetime:
 
 
 def unknown(what: str, id: str, command: str = "") -> SpecError:
-    """Return the error for an id that the database does not have. ``command`` lists those there are."""
+    """Return the error for an unknown id. ``command`` lists the ids that exist."""
     command = command or f"{what.split()[-1]}s"
     return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
 
 
 async def account_or_only_one(db: Database, account_id: str | None) -> str:
-    """Return the id of an account that exists: the given one, or the only one there is.
+    """Return the id of the given account, or of the only account if none is given.
 
     Raises:
-        SpecError: there is no such account, or none is given although there is not exactly one.
+        SpecError: the account does not exist, or none is given and there are none or several.
     """
     from imgsvc_http.state import accounts
 

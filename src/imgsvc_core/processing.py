@@ -127,8 +127,8 @@ def process_variants(
     Args:
         source: as in `process`.
         variants: requests by name.
-        options: as in `process`. ``limits`` are those of each variant, but for ``seconds``, which are for all
-            of them together.
+        options: as in `process`. ``limits`` hold for each variant, but ``seconds`` for all variants
+            together.
 
     Return the results by name, their bytes in ``Result.data``. Raises what `process` raises.
     """
@@ -169,7 +169,7 @@ class _Job:
 
 @attrs.frozen
 class _Made:
-    """A result before it is described: the known facts of the source, and the encoded bytes."""
+    """An unfinished result: the encoded bytes, and what is known of the source."""
 
     info: ImageInfo
     plan: Plan
@@ -205,7 +205,7 @@ def _run(
         started=started,
         **options,
     )
-    with contextlib.ExitStack() as files:  # they are removed if the work fails or the time is up
+    with contextlib.ExitStack() as files:  # unfinished files are removed if the work fails or the time is up
         wanted = [one if one.target is None else _with_file(one, one.target, files) for one in wanted]
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
@@ -220,7 +220,7 @@ def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wa
 
 
 def _hand_over(encoded: Encoded, target: Target, file: BinaryIO | None) -> None:
-    """Write encoded bytes to a target. The deadline is over, because a slow receiver is not a slow image."""
+    """Write encoded bytes to a target. No deadline applies, because a slow receiver is not a slow image."""
     if encoded.data is None:
         return
     if file is not None:

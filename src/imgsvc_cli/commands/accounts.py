@@ -126,8 +126,8 @@ def permanent(account_id: str, state: str | None, settings: Settings, as_json: b
 
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
-@click.option("--renew", is_flag=True, help="Replace it by a new one, which signs from now on.")
-@grace_option("With --renew: how long the current secret signs as well; the secret before it stops at once.")
+@click.option("--renew", is_flag=True, help="Replace the secret. The new one signs from now on.")
+@grace_option("With --renew: how long the current secret keeps signing, too. An older secret stops at once.")
 @with_settings
 @as_json_option
 def webhook_secret(account_id: str, renew: bool, grace: timedelta, settings: Settings, as_json: bool) -> None:

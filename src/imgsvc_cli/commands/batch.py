@@ -1,4 +1,4 @@
-"""``imgsvc batch``: many pictures at once, and a look at what became of them."""
+"""``imgsvc batch``: process many pictures at once, and report the results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MANIFEST = click.option(
 
 
 class _RunByDefault(click.Group):
-    """A group that takes arguments which name none of its commands as those of ``run``."""
+    """A group that runs ``run`` if the first argument is not the name of a subcommand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -173,7 +173,7 @@ def run(
 @click.option("--failures", is_flag=True, help="List every input that failed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(target: str | None, manifest: Path | None, page: Path | None, failures: bool, as_json: bool) -> int:
-    """Show what became of a batch: numbers, and the reasons of failures."""
+    """Show the results of a batch: numbers, and the reasons for failures."""
     from imgsvc_batch import Manifest, default_manifest, write_report
     from imgsvc_cli.signals import exit_on_signals
 
@@ -209,7 +209,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
 
 
 def _silence_libraries(*, cluster: bool) -> None:
-    """Keep libraries from logging what they also raise, which the command reports in its own words."""
+    """Keep libraries from logging errors that they also raise. The command reports these itself."""
     from imgsvc_core._runtime.logs import silence
 
     silence()
@@ -240,7 +240,7 @@ def _specs(
 
 
 def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str]:
-    """Return the pictures of values ``ID=FILE`` by id; a file alone becomes the flag of the request."""
+    """Return the pictures of ``ID=FILE`` by id. A value without an id is the watermark of the request."""
     files = [value for value in values if "=" not in value or is_url(value) or Path(value).is_file()]
     if len(files) > 1:
         raise click.UsageError(
@@ -253,7 +253,7 @@ def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str
 
 
 def _watermark_files(specs: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """Return the ids of watermarks that are paths or URLs, by themselves."""
+    """Return the ids of watermarks that are paths or URLs. Each one is its own picture."""
     ids = {spec["watermark"].get("id") for spec in specs.values() if isinstance(spec.get("watermark"), dict)}
     files = (id for id in ids - set(named) if isinstance(id, str))
     return {id: id for id in files if is_url(id) or Path(id).is_file()}
@@ -373,7 +373,7 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
 
 
 def _passed_over(summary: Summary) -> str:
-    """Return how many files were passed over, by their kinds, the most frequent first."""
+    """Return how many files of each kind were passed over, the most frequent kind first."""
     kinds = sorted(summary.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))
     some = ", ".join(f"{number:,} {kind}" for kind, number in kinds[:_SHOWN_KINDS])
     more = ", ..." if len(kinds) > _SHOWN_KINDS else ""

@@ -1,4 +1,4 @@
-"""``imgsvc compare-urls``: what another server and the service answer to the same URLs."""
+"""``imgsvc compare-urls``: compare the answers of another server and the service to the same URLs."""
 
 from __future__ import annotations
 

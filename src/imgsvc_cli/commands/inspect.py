@@ -1,4 +1,4 @@
-"""``imgsvc inspect``: what the headers of pictures say."""
+"""``imgsvc inspect``: facts from the headers of pictures."""
 
 from __future__ import annotations
 

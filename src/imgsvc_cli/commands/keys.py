@@ -51,7 +51,7 @@ def keys() -> None:
 def create(
     account_id: str | None, name: str, scopes: tuple[str, ...], settings: Settings, as_json: bool
 ) -> None:
-    """Create a key of an account, or of the only one. Its secret is shown only now."""
+    """Create an API key. Its secret is shown only now. ACCOUNT may be left out if there is only one."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys
@@ -82,7 +82,7 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 
 @keys.command()
 @click.argument("key_id", metavar="KEY")
-@grace_option("How long the current secret keeps working; the secret before it stops at once.")
+@grace_option("How long the current secret keeps working. An older secret stops at once.")
 @with_settings
 @as_json_option
 def rotate(key_id: str, grace: timedelta, settings: Settings, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``imgsvc playground``: a service of one's own with the playground, in the browser."""
+"""``imgsvc playground``: open the playground with a service of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``imgsvc presets``: parts of requests that an account names."""
+"""``imgsvc presets``: named parts of requests, for each account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def presets() -> None:
     """Manage the presets of accounts.
 
-    Those of all accounts stand in the settings file.
+    Presets for all accounts are in the settings file.
     """
 
 
@@ -52,7 +52,7 @@ def list_presets(account_id: str, settings: Settings, as_json: bool) -> None:
 def set_preset(
     account_id: str, name: str, spec: str | None, settings: Settings, as_json: bool, **flags: Any
 ) -> None:
-    """Keep a part of a request under a name, instead of what had the name.
+    """Save a part of a request under a name. It replaces a preset of the same name.
 
     Example: imgsvc presets set ACCOUNT card --resize 400x300 --mode fit --format webp
     """

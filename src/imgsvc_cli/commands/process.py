@@ -1,4 +1,4 @@
-"""``imgsvc process``: do what a request asks for to some pictures."""
+"""``imgsvc process``: apply a request to some pictures."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyvips
 
 _CHUNK = 1 << 20
-_HEAD = 1 << 15  # bytes of a file that are read at once and kept, as several look at its header
+_HEAD = 1 << 15  # first bytes of a file, read once and kept for all readers of the header
 
 
 class ByteSource:
@@ -40,7 +40,7 @@ class ByteSource:
 
     def __init__(self, origin: Buffer | Path, *, name: str = "") -> None:
         self._descriptor: int | None = None
-        self._at_start: list[int] = []  # the same, until a decoder moves its position
+        self._at_start: list[int] = []  # the open file, until a decoder moves its position
         if isinstance(origin, Path):
             self._path: Path | None = origin
             self._data: memoryview | None = None
@@ -114,20 +114,20 @@ class ByteSource:
 
         if self._data is not None:
             return pyvips.Source.new_from_memory(self._data)
-        descriptor = self._connection()  # by a path, libvips would open the file again for each pass
+        descriptor = self._connection()  # given a path, libvips would open the file again for each pass
         try:
             return pyvips.Source.new_from_descriptor(descriptor)
         finally:
             os.close(descriptor)
 
     def buffer(self) -> Any:
-        """Return all bytes in memory. They are not copied if they are there already."""
+        """Return all bytes in memory. Bytes that are in memory already are not copied."""
         return self._data if self._data is not None else self.read()
 
     def editable(self) -> bytearray | mmap.mmap:
-        """Return all bytes in memory that may be written to, which does not change the source.
+        """Return all bytes in writable memory. Writing does not change the source.
 
-        Of a file, only the parts that are written are copied.
+        If the source is a file, only the written parts are copied.
         """
         if self._data is not None:
             return bytearray(self._data)

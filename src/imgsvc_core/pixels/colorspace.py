@@ -46,9 +46,9 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | 
 
 
 def told_by_pixels(info: ImageInfo, image: pyvips.Image | Raster) -> ImageInfo:
-    """Return the facts of a picture, corrected by its pixels: alpha, and whether it is gray.
+    """Return the facts of a picture with alpha and color space corrected by its pixels.
 
-    Decoders deliver palettes of grays as gray.
+    Decoders deliver a palette of grays as a gray picture.
     """
     if isinstance(image, Raster):
         return info
@@ -60,7 +60,7 @@ def told_by_pixels(info: ImageInfo, image: pyvips.Image | Raster) -> ImageInfo:
 
 
 def _without_inks(image: pyvips.Image) -> pyvips.Image:
-    """Return white without inks, as screens of light would show them."""
+    """Convert inks to light without a profile: each ink takes its share of white away."""
     inks, alpha = split_alpha(image)
     rest = white(inks) - inks
     light = rest.extract_band(0, n=3) * rest.extract_band(3) / white(inks)
@@ -132,9 +132,10 @@ def _as_rgb(
 
 
 def _by_lcms(color: pyvips.Image, intent: str, **source: object) -> pyvips.Image:
-    """Return the picture converted by LittleCMS, its black becoming black.
+    """Return the picture converted by LittleCMS with black point compensation.
 
-    In one go LittleCMS interpolates 16 bits in a coarse grid, up to 26 of 255 levels off, hence the detour.
+    Pictures of 16 bits are converted in two steps. In one step LittleCMS interpolates in a coarse grid, and
+    is up to 26 of 255 levels off.
     """
     options = {"intent": intent, "black_point_compensation": True}
     if not is_deep(color):

@@ -1,4 +1,4 @@
-"""Frames with black pixels on their edges, which tell the parts to stretch."""
+"""Nine-patch frames. Black pixels on their edges mark the parts to stretch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLACK = (0, 0, 0, 255)
 
 
 def padding(frame: pyvips.Image) -> Sides:
-    """Return the space that a frame asks for, which lies beside the black pixels at its bottom and right."""
+    """Return the padding of a frame: its bottom and right edges beside their black pixels."""
     pixels = _pixels(frame)
     left, right = _ends(_black(pixels[-1]))
     top, bottom = _ends(_black(pixels[:, -1]))
@@ -29,7 +29,7 @@ def padding(frame: pyvips.Image) -> Sides:
 
 
 def lay_frame(image: pyvips.Image, _: NinePatch, frame: pyvips.Image) -> pyvips.Image:
-    """Lay a frame over a picture on white, with space on its sides."""
+    """Lay a frame over a picture that stands on white, with padding on its sides."""
     left, top, right, bottom = padding(frame)
     image = add_padding(flatten(image, WHITE), top, right, bottom, left, WHITE)
     pixels = _pixels(frame)
@@ -49,7 +49,7 @@ def _pixels(frame: pyvips.Image) -> NDArray[np.float64]:
 
 
 def _black(edge: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which pixels of an edge are black, without its ends."""
+    """Return True for each black pixel of an edge. The two corners are left out."""
     found: NDArray[np.bool_] = (edge[1:-1] == _BLACK).all(axis=1)
     return found
 
@@ -75,7 +75,7 @@ def _sampled(stretches: NDArray[np.bool_], length: int) -> NDArray[np.float64]:
 
 
 def _interpolated(rows: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return interpolated rows, which are transparent where no row is near."""
+    """Return interpolated rows. A row is transparent if no source row is near."""
     missing = np.isnan(places)
     places = np.where(missing, 0, places)
     first = places.astype(int)

@@ -1,4 +1,4 @@
-"""A plan in the making, and the sizes of all steps that move the picture, from orientation to scale."""
+"""A plan that is being made, and the sizes of all steps from orientation to scale."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Draft:
         self.add(recoloring(operations, enhance=enhance, gray=self.gray))
 
     def resample(self, size: Size, asked: Resize | Scale) -> None:
-        """Add a resampling to a size, unless the picture has it."""
+        """Add a resampling to a size. Add no step if the picture has that size."""
         if size != self.size:
             pillow = isinstance(asked, Resize) and asked.pillow
             step = Resample(
@@ -98,7 +98,7 @@ class Draft:
         self.keep(part, crop)
 
     def keep_by_gravity(self, inner: Size, asked: Crop | Resize) -> None:
-        """Keep a part of a size where gravity puts it."""
+        """Keep a part of the given size. Gravity decides where it lies."""
         gravity = asked.gravity or "center"
         if gravity == "smart":
             self.keep_interesting(inner, asked)
@@ -139,13 +139,13 @@ class Draft:
         return geometry.around(face_center(self.faces, "largest"), inner, self.size)
 
     def keep(self, part: Box, asked: Crop | Resize | Trim) -> None:
-        """Keep a part, unless it is all of the picture."""
+        """Keep a part of the picture. Add no step if the part is the whole picture."""
         if part.size != self.size:
             self.add(CropBox(part, asked))
 
 
 def upright(draft: Draft, spec: Spec) -> None:
-    """Turn the picture upright. Faces are known in the upright picture."""
+    """Turn the picture upright. The boxes of faces refer to the upright picture."""
     orientation = draft.info.orientation
     if orientation != 1:
         draft.add(Turn(orientation, exif=orientation))

@@ -62,21 +62,21 @@ class ServerSettings:
     )
     scratch_folder: Path | None = setting(
         FilePath(optional=True),
-        "Folder for temporary files of pictures that are too large for memory while they are processed; one "
-        "in the state folder when empty.",
+        "Folder for temporary files of pictures that are too large for memory. When empty, a folder in "
+        "the state folder.",
         default=None,
     )
     host: str = setting(Text(255), "Name or address to listen at.", default="127.0.0.1")
-    port: int = setting(Integer(0, 65535), "Port to listen at; 0 takes a free one.", default=8443)
+    port: int = setting(Integer(0, 65535), "Port to listen at. When 0, any free port.", default=8443)
     base_url: str = setting(
         Url(("https",), optional=True, bare=True),
-        "Public address of the service or of a proxy in front; that of the host and the port when empty, "
-        "with localhost for 127.0.0.1 and for all addresses.",
+        "Public address of the service, or of a proxy in front. When empty, it is made of host and port; "
+        "127.0.0.1 and all addresses become localhost.",
         default="",
     )
     certificate: Path | None = setting(
         FilePath(optional=True),
-        "Certificate chain in PEM; one for localhost and the public address is made when empty.",
+        "Certificate chain in PEM. When empty, the service makes one for localhost and the public address.",
         default=None,
     )
     private_key: Path | None = setting(
@@ -84,60 +84,60 @@ class ServerSettings:
     )
     plain_http: bool = setting(
         Boolean(),
-        "Answer plain HTTP too, for trials; the host must be a loopback address such as 127.0.0.1.",
+        "Answer plain HTTP, too, for trials. The host must be a loopback address such as 127.0.0.1.",
         default=False,
     )
     trusted_proxies: Networks = setting(
         Many(Network()),
-        "Addresses of proxies that terminate TLS, whose X-Forwarded-Proto and X-Forwarded-For are trusted; "
-        "where both are missing, Forwarded is.",
+        "Addresses of proxies that terminate TLS. Their X-Forwarded-Proto and X-Forwarded-For are "
+        "trusted, or Forwarded if both are missing.",
         default=(),
     )
     strict_transport_security: str = setting(
         Matching(r"max-age=\d{1,10}(; ?includeSubDomains)?(; ?preload)?", "max-age=SECONDS", optional=True),
         "Strict-Transport-Security header (HSTS) of all answers over TLS, such as max-age=31536000; "
-        "includeSubDomains; none when empty.",
+        "includeSubDomains. When empty, it is not sent.",
         default="",
     )
     header_prefix: str = setting(_HEADER, "Prefix of the service's own headers.", default="X-Svc")
     header_seconds: float = setting(
         Number(0.1, 3600),
-        "How long a new connection may take for its TLS handshake, and again for the headers of its first "
-        "request.",
+        "How long the TLS handshake of a new connection may take. The headers of its first request may "
+        "take as long again.",
         unit="s",
         default=10,
     )
     idle_seconds: float = setting(
         Number(0.1, 86_400),
-        "How long a connection stays open for its next request; make it longer than in a proxy in front.",
+        "How long a connection stays open for its next request. A proxy in front should use a shorter time.",
         unit="s",
         default=75,
     )
     connections: int = setting(
         Integer(0, 10**6),
-        "Open connections; one more closes the one that has been idle for longest, or is refused. No account "
-        "has more requests at a time than are left for others. Half of the files that a process may open "
-        "when 0.",
+        "Open connections. When 0, half of the files that a process may open. One connection more closes "
+        "the one that has been idle for longest, or is refused. No account has more requests at a time "
+        "than are left for others.",
         default=0,
     )
     processes: int = setting(
         Integer(0, 1024),
-        "Processes that accept connections, each with its part of the workers: never more than there are "
-        "workers. One for two cores when 0.",
+        "Processes that accept connections, each with its part of the workers. When 0, one for two cores. "
+        "There are never more than workers.",
         default=0,
     )
     unresponsive_seconds: float = setting(
         Number(1, 86_400),
-        "How long a process that accepts connections may not respond until it is killed and replaced, which "
-        "costs the requests on its connections. After some seconds, others get the new connections.",
+        "A process that accepts connections is killed and replaced if it does not respond for so long. "
+        "Requests on its connections are lost. After some seconds, new connections go to others.",
         unit="s",
         default=30,
     )
     connections_per_second: float = setting(
         Number(0, 10**6),
-        "New connections that an address may open in a second; more wait for their turn after a burst of two "
-        "seconds. Addresses of IPv6 count by their networks of 64 bits, trusted proxies do not count, and "
-        "there is no limit when 0.",
+        "New connections that an address may open in a second. When 0, there is no limit. After a burst "
+        "of two seconds, further ones wait for their turn. IPv6 addresses count by networks of 64 bits. "
+        "Trusted proxies do not count.",
         unit="/s",
         default=50,
     )
@@ -146,46 +146,48 @@ class ServerSettings:
     )
     slow_seconds: float = setting(
         Number(0.1, 3600),
-        "How long a client may take less of a response than slow_bytes_per_second, on the average.",
+        "A connection is closed if its client takes fewer than slow_bytes_per_second of a response, on "
+        "average over so long.",
         unit="s",
         default=30,
     )
     slow_bytes_per_second: int = setting(
         Integer(1, 10**9),
-        "What a client must take of a response that waits for it; slower connections are closed.",
+        "Slowest rate at which a client may take a response.",
         unit="bytes/s",
         default=1000,
     )
     response_memory_bytes: int = setting(
         Integer(2**20, 2**46),
-        "Memory of each listening process for bodies of responses until clients have them: each counts once "
-        "for all who get it, and each connection with 56 kB. Beyond that the connections are closed that "
-        "take the fewest bytes a second, and if none is slow, requests are answered 503.",
+        "Memory of each listening process for responses that clients have not taken yet. A body counts "
+        "once for all clients that get it, and each connection counts 56 kB. If it is full, the slowest "
+        "connections are closed. If none is slow, requests are answered 503.",
         unit="bytes",
         default=120_000_000,
     )
     upload_memory_bytes: int = setting(
         Integer(0, 2**46),
-        "Memory for sources while they are processed; those that do not fit are kept in the state folder. A "
-        "quarter of it keeps sources for a moment afterwards.",
+        "Memory for sources while they are processed. Sources that do not fit are kept in the state "
+        "folder. A quarter of it keeps sources for a moment afterwards.",
         unit="bytes",
         default=2**27,
     )
     upload_disk_bytes: int = setting(
         Integer(2**20, 2**50),
-        "Disk for those sources, counted as they arrive. No account takes more than is left for others; "
-        "beyond that requests are answered 507.",
+        "Disk space for sources that do not fit into memory, counted as they arrive. No account takes "
+        "more than is left for others. If it is full, requests are answered 507.",
         unit="bytes",
         default=2**33,
     )
     drain_seconds: float = setting(
         Number(0, 3600),
-        "How long to accept requests after a signal, while /readyz tells balancers to send no more.",
+        "How long requests are still accepted after a signal. Meanwhile /readyz tells balancers to send "
+        "no more.",
         unit="s",
         default=0,
     )
     shutdown_seconds: float = setting(
-        Number(0, 3600), "How long requests in flight may take to finish after that.", unit="s", default=30
+        Number(0, 3600), "How long running requests may take to finish after that.", unit="s", default=30
     )
 
     @property
@@ -219,7 +221,8 @@ class CacheSettings:
 
     url: str = setting(
         Url(("redis", "rediss"), optional=True),
-        "redis://host:6379/0 to count requests of all nodes together; each node counts alone when empty.",
+        "Address of Redis, such as redis://host:6379/0, where the nodes count requests together. When "
+        "empty, each node counts alone.",
         default="",
         secret=True,
     )
@@ -228,24 +231,27 @@ class CacheSettings:
     )
     place: str = setting(
         Url(optional=True),
-        "Any fsspec URL for cached pictures, such as s3://bucket/cache, which nodes may share; a folder in "
-        "the state folder when empty.",
+        "Any fsspec URL for cached pictures, such as s3://bucket/cache. Nodes may share it. When empty, a "
+        "folder in the state folder.",
         default="",
         secret=True,
     )
     place_bytes: int = setting(
-        Integer(0, 2**50), "Bytes of cached pictures there; none when 0.", unit="bytes", default=2**30
+        Integer(0, 2**50),
+        "Size of the cached pictures in 'cache.place'. When 0, no picture is cached there.",
+        unit="bytes",
+        default=2**30,
     )
     default_seconds: float = setting(
         Number(0, 2**31),
-        "How long a picture is fresh if its source says nothing about it; after that the source is asked "
-        "whether it has changed.",
+        "How long a picture is fresh if its source does not say. After that, the service asks the source "
+        "if it has changed.",
         unit="s",
         default=3600,
     )
     min_seconds: float = setting(
         Number(0, 2**31),
-        "How long a picture is fresh at least. Sources that forbid to store them are never cached.",
+        "How long a picture is fresh at least. A source that forbids storing is never cached.",
         unit="s",
         default=0,
     )
@@ -254,13 +260,13 @@ class CacheSettings:
     )
     stale_seconds: float = setting(
         Number(0, 2**31),
-        "How long after that it is still answered while its source is asked in the background.",
+        "How long an old picture is still answered while its source is asked in the background.",
         unit="s",
         default=3600,
     )
     stale_error_seconds: float = setting(
         Number(0, 2**31),
-        "How long after that it is still answered if its source cannot be reached.",
+        "How long an old picture is still answered if its source cannot be reached.",
         unit="s",
         default=86_400,
     )
@@ -272,7 +278,7 @@ class TemporarySettings:
 
     url: str = setting(
         Url(optional=True),
-        "Any fsspec URL, such as s3://bucket/folder; a folder in the state folder when empty.",
+        "Any fsspec URL, such as s3://bucket/folder. When empty, a folder in the state folder.",
         default="",
         secret=True,
     )
@@ -288,7 +294,7 @@ class PermanentSettings:
 
     place: str = setting(
         Url(optional=True),
-        "Any fsspec URL of a folder, such as s3://bucket/pictures; without one, results go to temporary "
+        "Any fsspec URL of a folder, such as s3://bucket/pictures. When empty, results go to temporary "
         "storage.",
         default="",
         secret=True,
@@ -318,18 +324,20 @@ class RateSettings:
     """
 
     requests: int = setting(
-        Integer(1, 10**9), "Requests of a key, or of an address without one, in a period.", default=100_000
+        Integer(1, 10**9),
+        "Requests in a period. They count by key, or by address if they have no key.",
+        default=100_000,
     )
     misses: int = setting(
         Integer(1, 10**9),
-        "Pictures by URL in a period that are made for an account, as the cache does not have them.",
+        "Pictures by URL in a period that are made for an account. Pictures from the cache do not count.",
         default=100_000,
     )
     period_seconds: int = setting(Integer(1, 86_400), "Length of a period.", unit="s", default=900)
     pictures: int = setting(
         Integer(1, 10**9),
-        "Requests of an address for pictures by URL in a period of theirs. Make it larger if many visitors "
-        "share an address.",
+        "Requests of an address for pictures by URL, in a period of 'rate.pictures_period_seconds'. Make "
+        "it larger if many visitors share an address.",
         default=1500,
     )
     pictures_period_seconds: int = setting(
@@ -337,8 +345,8 @@ class RateSettings:
     )
     not_counted: Networks = setting(
         Many(Network()),
-        "Addresses of CDNs, whose requests for pictures by URL and for results do not count, as they carry "
-        "those of all visitors.",
+        "Addresses of CDNs. Their requests for pictures by URL and for results do not count, because they "
+        "serve all visitors.",
         default=(),
     )
 
@@ -361,7 +369,7 @@ class FetchSettings:
     redirects: int = setting(Integer(0, 50), "Redirects that are followed.", default=5)
     private_allowed: tuple[str, ...] = setting(
         Many(Host()),
-        "Private host names, addresses and networks that may be fetched from and notified.",
+        "Private host names, addresses and networks that the service may fetch from and notify.",
         default=(),
     )
     user_agent: str = setting(
@@ -413,28 +421,28 @@ class WorkersSettings:
 
     number: int = setting(
         Integer(0, 1024),
-        "Pictures that are processed at a time; when 0, one for each core that the control group allows, as "
-        "far as it has memory for them. One process more is kept ready, and there are up to twice as many "
-        "while several accounts need them.",
+        "Pictures that are processed at a time. When 0, one for each core of the control group, as far as "
+        "its memory allows. One more process is kept ready. While several accounts need workers, there "
+        "are up to twice as many.",
         default=0,
     )
     memory_bytes: int = setting(
         Integer(2**28, 2**46),
-        "Most data that one process may hold; less if the control group has less memory for each.",
+        "Memory that one worker may use. It is less if the control group does not have so much for each.",
         unit="bytes",
         default=2**31,
     )
     tasks: int = setting(
-        Integer(0, 10**9), "Pictures after which a process is replaced; never when 0.", default=10_000
+        Integer(0, 10**9), "Pictures after which a worker is replaced. When 0, never.", default=10_000
     )
     queue: int = setting(
         Integer(1, 10**6),
-        "Requests that may wait for a worker. Beyond that, the account with the most waiting requests "
-        "has its newest one answered 503.",
+        "Requests that may wait for a worker. If there are more, the newest one of the account with the "
+        "most waiting requests is answered 503.",
         default=64,
     )
     queue_seconds: float = setting(
-        Number(0.1, 3600), "Longest wait for a worker; after it the answer is 503.", unit="s", default=10.0
+        Number(0.1, 3600), "Longest wait for a worker. After that the answer is 503.", unit="s", default=10.0
     )
 
 
@@ -444,8 +452,8 @@ class SecuritySettings:
 
     master_keys: tuple[str, ...] = setting(
         Many(_FERNET_KEY),
-        "Fernet keys that encrypt keyfiles, signing keys and webhook secrets, newest first; several nodes "
-        "need the same. One is made and kept in the state folder when there is none.",
+        "Fernet keys that encrypt keyfiles, signing keys and webhook secrets, newest first. All nodes "
+        "need the same. When empty, the service makes one and keeps it in the state folder.",
         default=(),
         secret=True,
     )
@@ -466,14 +474,13 @@ class StoresSettings:
 
     endpoints: tuple[str, ...] = setting(
         Many(Replacement(ENDPOINTS, Url(_WEB, bare=True))),
-        "Addresses that replace a provider's, for other stores that speak its protocol, such as "
-        "aws=https://minio.example.org.",
+        "Addresses of other stores that speak a provider's protocol, such as aws=https://minio.example.org.",
         default=(),
     )
     public_urls: tuple[str, ...] = setting(
         Many(Replacement(tuple(PROVIDERS), Url(_WEB))),
-        "Addresses where the objects of a provider's bucket are read, such as aws=https://cdn.example.org; "
-        "output.url begins with them, and the object's name follows.",
+        "Addresses at which the objects of a bucket can be read, such as aws=https://cdn.example.org. "
+        "output.url is such an address and the name of the object.",
         default=(),
     )
     sessions: int = setting(
@@ -496,7 +503,9 @@ class MonitoringSettings:
         Text(255), "Name or address at which Prometheus reads metrics, at /metrics.", default="127.0.0.1"
     )
     metrics_port: int = setting(
-        Integer(0, 65535), "Port of the metrics, over plain HTTP and without a key; none when 0.", default=0
+        Integer(0, 65535),
+        "Port of the metrics, over plain HTTP and without a key. When 0, there are none.",
+        default=0,
     )
 
 
@@ -505,7 +514,7 @@ class PlaygroundSettings:
     """The pages at /playground, where requests are tried, and /dashboard, which shows an account."""
 
     enabled: bool = setting(
-        Boolean(), "Show the pages. What they ask of the service needs a key, as always.", default=True
+        Boolean(), "Show the pages. Their calls of the service need a key, like all others.", default=True
     )
 
 
@@ -515,55 +524,56 @@ class DeliverySettings:
 
     origins: Mapping[str, Origin] = setting(
         Origins(),
-        "Places that URLs name: a web address, or any fsspec URL such as file:///srv/photos or "
-        "s3://bucket/photos, or a table with url and the options of its file system, such as key and secret; "
-        "JSON in a variable.",
+        "Places that URLs name: a web address, an fsspec URL such as file:///srv/photos or "
+        "s3://bucket/photos, or a table with url and the options of its file system, such as key and "
+        "secret. As an environment variable, JSON.",
         factory=dict,
         secret=True,
     )
     unsigned: str = setting(
         Text(64, minimum=0),
-        "Id of the account that pays for URLs without a signature, which may name only origins and presets; "
-        "such URLs are refused when empty.",
+        "Id of the account that pays for URLs without a signature. Such URLs may name only origins and "
+        "presets. When empty, they are refused.",
         default="",
     )
     dialects: Mapping[str, DialectSettings] = setting(
         Dialects(),
         "URLs of other services that are answered below their name, such as /imgproxy/: names, or a table "
-        "with the settings of each; account is the id of the account that pays, by default that of unsigned; "
-        "sources are beginnings of URLs of sources; JSON in a variable.",
+        "with the settings of each. account is the id of the account that pays, by default that of "
+        "unsigned. sources are the beginnings of allowed source URLs. As an environment variable, JSON.",
         factory=dict,
         secret=True,
     )
     presets_only: bool = setting(
-        Boolean(), "Whether URLs may name presets only, and no operations of their own.", default=False
+        Boolean(), "Allow only presets in URLs, and no other operations.", default=False
     )
     max_age: int = setting(
         Integer(0, 31_536_000),
-        "How long browsers and CDNs may keep a picture; never longer than its URL is valid.",
+        "How long browsers and CDNs may keep a picture. It is never longer than its URL is valid.",
         unit="s",
         default=86_400,
     )
     source_age: bool = setting(
         Boolean(),
-        "Whether they may keep it for as long as its source says, if it does, in place of max_age.",
+        "Let browsers and CDNs keep a picture for as long as its source says, instead of max_age.",
         default=False,
     )
     client_hints: bool = setting(
         Boolean(),
-        "Whether Sec-CH-DPR, Sec-CH-Width and Save-Data give the density, the width and the quality that a "
-        "URL leaves open.",
+        "Let Sec-CH-DPR, Sec-CH-Width and Save-Data choose the density, the width and the quality if a "
+        "URL leaves them open.",
         default=False,
     )
     gateway_statuses: bool = setting(
         Boolean(),
-        "Whether a source that fails is 502, or 504 if it does not answer in time, as of any gateway, so "
-        "that proxies answer with what they kept of it; 424 otherwise.",
+        "Answer 502 if a source fails, and 504 if it does not answer in time, as gateways do. Proxies "
+        "then answer with their older copy. Otherwise the answer is 424.",
         default=False,
     )
     fallback: Path | None = setting(
         FilePath(optional=True),
-        "Picture that is shown instead of an error, with its status; errors are JSON when empty.",
+        "Picture that is shown instead of an error, with the status of the error. When empty, errors are "
+        "JSON.",
         default=None,
     )
 

@@ -278,7 +278,7 @@ def test_what_is_printed_loads_back(tmp_path: Path) -> None:
     assert Settings.load(_written(tmp_path, text), {"HOME": "/other"}) == settings
     for section in SECTIONS:
         assert f"[{section}]\n" in text
-    assert "\n# Port to listen at; 0 takes a free one.\nport = 8443\n" in text
+    assert "\n# Port to listen at. When 0, any free port.\nport = 8443\n" in text
 
 
 @given(

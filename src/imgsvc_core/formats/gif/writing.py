@@ -16,19 +16,19 @@ from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort
 from imgsvc_core.formats.vips import from_array, to_array
 
-_LONGEST_DELAY = 655_350  # milliseconds; more would begin at zero again as well
-_SHORTEST_DELAY = 20  # milliseconds of a frame that browsers show as long as it says
-_HURRIED = 10  # milliseconds up to which browsers show a frame of any format for 100
-_MOST_PLAYS = 65_535  # more would begin at zero again, which is for ever
+_LONGEST_DELAY = 655_350  # milliseconds; the 16-bit field of hundredths would overflow
+_SHORTEST_DELAY = 20  # milliseconds; browsers do not respect shorter delays
+_HURRIED = 10  # milliseconds; up to this delay, browsers show a frame of any format for 100 ms
+_MOST_PLAYS = 65_535  # the field has 16 bits, and 0 means forever
 
 _FEWER_COLORS = "GIF has 256 colors for each frame, and the picture has more."
 _MOST_COLORS = 256
-_MOST_CHOSEN = 254  # by libvips; the rest is for its transparent color
-_TRANSPARENT = 127  # and below
-# A palette for all frames makes files a third smaller in a third of the time. Between scenes the mean square
-# error is twice that of palettes for each frame, within a scene 1.2 times.
+_MOST_CHOSEN = 254  # libvips chooses at most 254 colors and keeps the rest for transparency
+_TRANSPARENT = 127  # pixels with this alpha or less become transparent
+# One palette for all frames makes files a third smaller in a third of the time. Compared with a palette for
+# each frame, its mean square error is 1.2 times as large within a scene, and twice as large between scenes.
 _WORSE, _UNSEEN = 1.5, 2.0
-_SAME_PALETTE = 1  # libvips' own limit of 3 lets a new color of few pixels be lost
+_SAME_PALETTE = 1  # with libvips' own limit of 3, a new color of few pixels is lost
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -83,7 +83,7 @@ def _colors(image: pyvips.Image) -> Histogram:
 
 
 def _reduced_by_pillow(frame: pyvips.Image) -> pyvips.Image:
-    """Return a frame with the colors that Pillow chooses. All that can be seen becomes opaque."""
+    """Return a frame with the colors that Pillow chooses. Visible pixels become opaque."""
     from PIL import Image
 
     reduced = Image.fromarray(to_array(frame)).quantize(_MOST_COLORS)
@@ -93,7 +93,7 @@ def _reduced_by_pillow(frame: pyvips.Image) -> pyvips.Image:
 
 
 def _serves(palette: Any, image: pyvips.Image) -> bool:
-    """Return True if some frames look about as well with a palette as each with one of its own."""
+    """Return True if frames look about as good with one palette as with a palette for each."""
     frames = split_frames(image)
     if len(frames) == 1:
         return True
@@ -106,7 +106,7 @@ def _serves(palette: Any, image: pyvips.Image) -> bool:
 
 
 def _with_palette(image: pyvips.Image, palette: Any) -> pyvips.Image:
-    """Return the picture with the palette that libvips' encoder takes instead of one of its own."""
+    """Return the picture with a palette attached. libvips' encoder uses it instead of choosing colors."""
     colors = np.full((len(palette), 4), 255, np.uint8)
     colors[:, :3] = palette
     image = image.copy()
@@ -117,8 +117,8 @@ def _with_palette(image: pyvips.Image, palette: Any) -> pyvips.Image:
 def in_hundredths(delays: list[int]) -> dict[int, int]:
     """Return the numbers of the frames that are kept, and their delays in whole hundredths of a second.
 
-    Each frame ends when it would, give or take a frame. A frame whose time is over before it begins is left
-    out, but never the last one, which stays visible if the animation plays once.
+    Each frame ends at its own time, give or take the length of a frame. A frame is left out if its time is
+    over before it begins. The last frame always stays: it remains visible if the animation plays once.
     """
     kept: dict[int, int] = {}
     end = shown = 0

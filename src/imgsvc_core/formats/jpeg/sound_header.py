@@ -1,7 +1,7 @@
-"""JPEGs of which decoders warn because of their header, though all of their pixels are there.
+"""JPEGs with odd headers and sound pixels.
 
-Decoders tell only their first warning. If that is about the header, a warning of pixels may stay hidden. So
-they get a copy whose header says the same in the usual way. What they still warn of concerns pixels.
+Decoders report only their first warning. A warning about the header may hide one about pixels. So decoders
+get a copy whose header says the same in the usual way. If they still warn, pixels are damaged.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Segment
 from imgsvc_core.formats.reader import HeaderReader
 
-_APP0, _APP2, _APP14, _SOS = _DECIDING = 0xE0, 0xE2, 0xEE, 0xDA  # which decoders warn of
+_APP0, _APP2, _APP14, _SOS = _DECIDING = 0xE0, 0xE2, 0xEE, 0xDA  # decoders warn about these
 _LENGTH = 4  # bytes of a marker and a length, before the content
 _JFIF_MAJOR, _JFIF_BYTES = 5, 14
 _ADOBE_TRANSFORM = 11
-# By the number of channels; decoders take all others for the last one: YCbCr and YCCK.
+# The values for each number of channels. Decoders read all other values as the last one: YCbCr and YCCK.
 _TRANSFORMS = {3: (0, 1), 4: (0, 2)}
 
 _ICC = b"ICC_PROFILE\0"
-_ICC_HEAD = len(_ICC) + 2  # then the number of the part, and how many there are
-_MOST_OF_ICC = 65_519  # bytes in a part
+_ICC_HEAD = len(_ICC) + 2  # followed by the number of the part and the number of parts
+_MOST_OF_ICC = 65_519  # bytes that fit into one part
 _LARGEST_ICC = 255 * _MOST_OF_ICC  # the number of a part is one byte
 _SIGNATURE_AT = 36  # in every profile: "acsp"
 
-_ALL_COEFFICIENTS = b"\0\x3f\0"  # what scans of sequential files hold, as their last bytes say
+_ALL_COEFFICIENTS = b"\0\x3f\0"  # the last bytes of a scan header in a sequential file
 _ODD_SCAN = re.compile(
     rb"(\xff\xda\0(?:\x08\x01.{2}|\x0a\x02.{4}|\x0c\x03.{6}|\x0e\x04.{8}))(?!\0\x3f\0).{3}", re.DOTALL
 )
 
 
 def with_sound_header(picture: Jpeg) -> Jpeg:
-    """Return the file, or a copy if a decoder would warn of its header.
+    """Return the file, or a copy if a decoder would warn about its header.
 
-    What lies between segments is left out, unless it is a segment whose marker is damaged: tables and colors
-    may be missing then.
+    Bytes between segments are left out. They stay if they look like a segment with a damaged marker, because
+    tables or colors may then be missing.
     """
     source, segments, frame = picture.source, picture.header.segments, picture.header.frame
     reader, channels, sequential = picture.header_reader, len(frame.components), frame.sequential
@@ -79,19 +79,19 @@ def _stored(reader: HeaderReader, segments: Sequence[Segment]) -> list[tuple[int
 def _usual_segments(
     segments: list[tuple[int, bytes]], channels: int, sequential: bool
 ) -> list[tuple[int, bytes]]:
-    """Return segments as decoders take them."""
+    """Return the segments as decoders read them."""
     return _with_sound_profile(
         [(marker, _usual(marker, content, channels, sequential)) for marker, content in segments]
     )
 
 
 def _is_segment(stray: bytes) -> bool:
-    """Return True if bytes between segments are a segment: their own length fits."""
+    """Return True if bytes between segments look like a segment: the length that they state fits."""
     return len(stray) > _LENGTH and int.from_bytes(stray[2:_LENGTH], "big") == len(stray) - 2
 
 
 def _usual(marker: int, content: bytes, channels: int, sequential: bool) -> bytes:
-    """Return the content of a segment. Odd values are replaced by those that decoders use instead."""
+    """Return the content of a segment. Odd values are replaced by the values that decoders use instead."""
     if marker == _APP0 and len(content) >= _JFIF_BYTES and content.startswith(b"JFIF\0"):
         return content[:_JFIF_MAJOR] + b"\1" + content[_JFIF_MAJOR + 1 :]
     if marker == _APP14 and len(content) > _ADOBE_TRANSFORM and content.startswith(b"Adobe"):
@@ -130,10 +130,10 @@ def _is_of_profile(marker: int, content: bytes) -> bool:
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """Join the numbered parts of a profile. Return no bytes if they are no profile, or too large for a JPEG.
+    """Join the numbered parts of a profile. Return no bytes if the result is no profile or is too large.
 
-    The parts are tried by number, each number once, and then as stored: some encoders give all parts the same
-    number. Others count from 0.
+    First each number is taken once, in order. If that gives no profile, the parts are joined as stored,
+    because some encoders give all parts the same number. Other encoders count from 0.
     """
     first_of = dict(reversed(parts))
     in_order = b"".join(piece for _, piece in sorted(first_of.items()))

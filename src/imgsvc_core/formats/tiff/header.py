@@ -38,13 +38,13 @@ class Tag(enum.IntEnum):
     PROFILE = 34675
 
 
-# None, fax, LZW, JPEG, deflate and PackBits: these are in every libtiff.
+# Every libtiff has these: no compression, fax, LZW, JPEG, deflate and PackBits.
 COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 JPEG = 7
 RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
-"""These are not in every libtiff, and libvips does not tell clearly that they are not."""
+"""Not every libtiff has these, and libvips does not report clearly that one is missing."""
 _NEVER_READ = {6: "old-style JPEG"}
-PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that are transparency
+PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that hold transparency
 UNSIGNED, SIGNED, REAL, UNDEFINED = 1, 2, 3, 4
 WHITE_IS_LOWEST, BLACK_IS_LOWEST = 0, 1  # photometric interpretations of gray
 _BITS = {UNSIGNED: (8, 16, 32, 64), SIGNED: (8, 16, 32, 64), REAL: (16, 32, 64), UNDEFINED: (8, 16, 32)}
@@ -139,12 +139,12 @@ def is_icc_lab(page: Directory) -> bool:
 
 
 def white_is_lowest(page: Directory) -> bool:
-    """Return True if the page is gray and its lowest value is white."""
+    """Return True if the page is gray and stores white as its lowest value."""
     return page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST) == WHITE_IS_LOWEST
 
 
 def _has_alpha_beyond_libvips(page: Directory) -> bool:
-    """Return True if libvips divides premultiplied colors wrongly: it takes some samples to end at 255."""
+    """Return True if libvips divides premultiplied colors wrongly, as if all samples ended at 255."""
     if PREMULTIPLIED not in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS):
         return False
     bits, kind = page.first(Tag.BITS, 1), page.first(Tag.SAMPLE_FORMAT, UNSIGNED)
@@ -155,7 +155,7 @@ def _has_alpha_beyond_libvips(page: Directory) -> bool:
 
 
 def _has_tiles_beyond_libvips(page: Directory) -> bool:
-    """Return True if libvips takes the tiles for damage, as they are large in bytes or beside the image."""
+    """Return True if libvips would refuse the tiles as damaged, because of their bytes or their sides."""
     sides = _tile(page)
     size = math.prod(sides) * page.first(Tag.CHANNELS, 1) * page.first(Tag.BITS, 1) / 8
     beside = 2 * max(page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0))
@@ -206,7 +206,7 @@ def _subsampling(page: Directory) -> str | None:
 
 
 def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """Return the sizes of a pyramid, in following pages or in sub-directories. Empty if damaged."""
+    """Return the sizes of a pyramid in later pages or in sub-directories. Return none if it is damaged."""
     try:
         inner = (page.at(offset) for offset in page.numbers(Tag.SUB_DIRECTORIES, _MOST_LEVELS))
         copies = inner if Tag.SUB_DIRECTORIES in page.entries else _following(page)
@@ -224,9 +224,9 @@ def _following(page: Directory) -> Iterator[Directory]:
 def _pyramid(
     page: Directory, full: tuple[int, int], copies: Iterable[Directory]
 ) -> tuple[tuple[int, int], ...]:
-    """Return the sizes of the copies, if each is half as large as the one before, give or take rounding.
+    """Return the sizes of the copies. Return none unless each is half the size of the previous one, rounded.
 
-    Copies that are stored otherwise than the page may be beyond the decoder of the page.
+    Copies must be stored like the page, because the decoder of the page has to read them.
     """
     sizes: list[tuple[int, int]] = []
     for index, copy in enumerate(copies, start=1):
@@ -243,7 +243,7 @@ def _pyramid(
 
 
 def _is_stored_alike(copy: Directory, page: Directory) -> bool:
-    """Return True if a decoder of the page decodes the copy too, to samples of the same kind."""
+    """Return True if the decoder of the page can decode the copy, and gives samples of the same kind."""
     if needs_tifffile(copy) or needs_tifffile(page) or unsound_tags(copy):
         return False
     same_samples = all(

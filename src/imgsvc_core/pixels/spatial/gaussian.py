@@ -20,11 +20,11 @@ NEGLIGIBLE_SIGMA = 0.2
 
 _WIDE_SIGMA = 24.0
 _WIDE_SIGMA_DEEP = 8.0
-"""Beyond these the detour over a smaller picture is faster; convolution of 16 bits is not vectorized."""
+"""Above these, blurring a smaller picture is faster. Convolution of 16 bits is not vectorized."""
 
 _SMALL_SIGMA = 3.5
 _SMALL_SIGMA_DEEP = 4.0
-"""The least blur of the smaller picture, which hides the reduction."""
+"""The smallest blur of the smaller picture. Less would let the reduction show."""
 
 
 def gaussian_sigma(value: float, extent: int) -> float:
@@ -35,7 +35,7 @@ def gaussian_sigma(value: float, extent: int) -> float:
 def gaussian_blur(image: pyvips.Image, sigma: float, *, unweighted: bool = False) -> pyvips.Image:
     """Blur by a Gaussian of ``sigma`` pixels, with edges repeated outwards. Alpha is blurred too.
 
-    ``unweighted`` blurs colors and alpha apart, so that colors of transparent pixels come in.
+    ``unweighted`` blurs colors and alpha apart. Colors of transparent pixels then spread into others.
     """
     if sigma < NEGLIGIBLE_SIGMA:
         return image
@@ -85,7 +85,7 @@ def _blur_wide(image: pyvips.Image, sigma: float) -> pyvips.Image:
     small = convolve(small, gaussian_weights(math.sqrt(across) / factor))
     small = convolve(small, gaussian_weights(math.sqrt(down) / factor).T)
     wide = _enlarged(in_memory(small), factor, 1, margin, image.width, small.height)
-    # Halves are rounded up in shrinking and in averaging: by 1 / factor^2 of a level, taken off here.
+    # Shrinking and averaging round halves up, by 1 / factor^2 of a level. That is subtracted here.
     wide = in_memory((wide + (128 - 256 // factor**2)).cast("ushort").cast("uchar", shift=True))
     tall = wide.zoom(1, factor).crop(0, margin - factor, image.width, image.height + 2 * factor)
     twice = [[factor - abs(place)] for place in range(1 - factor, factor)]
@@ -101,8 +101,7 @@ def _blur_wide_deep(image: pyvips.Image, sigma: float) -> pyvips.Image:
     """
     factor = int(sigma / _SMALL_SIGMA_DEEP)
     framed, margin = _framed(image, sigma, factor)
-    # One axis after the other: with both at once, each tile of the small picture needs much of the large
-    # one.
+    # One axis after the other, because both at once would read most of the large picture for each small tile.
     narrow = in_memory(framed.cast("float").reduceh(factor, kernel="linear"))
     small = in_memory(narrow.reducev(factor, kernel="linear").rint().cast("ushort"))
     rest = math.sqrt(sigma**2 - 2 * _triangle_variance(factor)) / factor
@@ -116,9 +115,9 @@ def _box_variance(side: int) -> float:
 
 
 def _triangle_variance(factor: int) -> float:
-    """Return the variance of reducing linearly, which is the mean variance of enlarging linearly.
+    """Return the variance of a linear reduction in pixels of the larger picture.
 
-    It is in pixels of the larger picture.
+    The mean variance of a linear enlargement is the same.
     """
     return factor**2 / 6 + (1 / 12 if factor % 2 == 0 else -1 / 6)
 
