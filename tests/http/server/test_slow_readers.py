@@ -66,6 +66,8 @@ async def reading(
         yield reader, writer
     finally:
         writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 async def a_body(service: Service, kind: Kind, noise: Path, *, width: int = SIDE) -> str:
