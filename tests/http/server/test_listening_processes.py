@@ -34,10 +34,16 @@ pytestmark = pytest.mark.asyncio
 TWO = {"workers.number": 2, "server.processes": 2, "fetch.private_allowed": "127.0.0.1"}
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A service of its own for each test, with two listening processes."""
-    with running(tmp_path / "state", TWO) as service:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with two listening processes and an origin, for all tests that leave it two of them."""
+    folder = tmp_path_factory.mktemp("listening")
+    (folder / "photos").mkdir()
+    for name in ("revoked", "commanded", "purged"):
+        (folder / "photos" / f"{name}.jpg").write_bytes(encoded.jpeg().data)
+    origins = json.dumps({"photos": f"file://{folder}/photos"})
+    settings = {**TWO, "delivery.origins": origins, "rate.pictures": 10**6, "rate.requests": 10**6}
+    with running(folder / "state", settings) as service:
         yield service
 
 
@@ -79,6 +85,9 @@ async def replaced(service: Service, dead: int) -> None:
 
 
 async def test_few_connections_are_spread_as_evenly_as_many(service: Service) -> None:
+    async with asyncio.timeout(60):
+        while sum(accepted_by(service)):  # those of an earlier test
+            await asyncio.sleep(0.02)
     async with connections(service, 4) as clients:
         assert accepted_by(service) == [2, 2]
         for client in clients[::2]:
@@ -130,9 +139,12 @@ async def test_a_process_that_hangs_is_replaced(processes: int, tmp_path: Path) 
 async def test_others_serve_new_clients_before_a_process_that_hangs_is_replaced(service: Service) -> None:
     hanging, other = listeners_of(service.process.pid)
     os.kill(hanging, signal.SIGSTOP)
-    await asyncio.sleep(4)  # it hangs after 30
-    async with asyncio.timeout(120), connections(service, 10):
-        assert listeners_of(service.process.pid) == [hanging, other]
+    try:
+        await asyncio.sleep(4)  # it hangs after 30
+        async with asyncio.timeout(120), connections(service, 10):
+            assert listeners_of(service.process.pid) == [hanging, other]
+    finally:
+        os.kill(hanging, signal.SIGCONT)
 
 
 async def test_a_process_that_is_slow_is_kept(service: Service) -> None:
@@ -232,16 +244,17 @@ def _runs(pid: int) -> bool:
     return state is not None and state[1] != "Z"
 
 
-async def test_requests_in_flight_are_finished_by_each_process(service: Service) -> None:
+async def test_requests_in_flight_are_finished_by_each_process(tmp_path: Path) -> None:
     picture = encoded.jpeg().data
-    async with connections(service, 4) as clients:
-        running_requests = [asyncio.create_task(upload(each, picture)) for each in clients]
-        await asyncio.sleep(0.05)
-        service.process.send_signal(signal.SIGTERM)
-        replies = await asyncio.gather(*running_requests, return_exceptions=True)
-        answered = [reply for reply in replies if not isinstance(reply, BaseException)]
-        assert all(reply.status == 200 for reply in answered)
-    assert await asyncio.to_thread(service.process.wait, 60) == 0
+    with running(tmp_path / "state", TWO) as service:
+        async with connections(service, 4) as clients:
+            running_requests = [asyncio.create_task(upload(each, picture)) for each in clients]
+            await asyncio.sleep(0.05)
+            service.process.send_signal(signal.SIGTERM)
+            replies = await asyncio.gather(*running_requests, return_exceptions=True)
+            answered = [reply for reply in replies if not isinstance(reply, BaseException)]
+            assert all(reply.status == 200 for reply in answered)
+        assert await asyncio.to_thread(service.process.wait, 60) == 0
 
 
 async def test_a_preset_works_at_once_in_every_process(service: Service) -> None:
@@ -254,21 +267,10 @@ async def test_a_preset_works_at_once_in_every_process(service: Service) -> None
             assert [reply.json["output"]["width"] for reply in replies] == [width] * 4
 
 
-@pytest.fixture
-def delivering(tmp_path: Path) -> Iterator[Service]:
-    """A service with two listening processes and an origin."""
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "photo.jpg").write_bytes(encoded.jpeg().data)
-    origins = json.dumps({"photos": f"file://{tmp_path}/photos"})
-    settings = {**TWO, "delivery.origins": origins, "rate.pictures": 10**6}
-    with running(tmp_path / "state", settings) as service:
-        yield service
-
-
-def signed_url(service: Service, **options: str) -> tuple[str, URL]:
-    """The id of a new signing key, and a URL that it signs."""
+def signed_url(service: Service, photo: str, **options: str) -> tuple[str, URL]:
+    """The id of a new signing key, and the URL of a photo that it signs."""
     key = json.loads(service.imgsvc("signing-keys", "create", "--json"))
-    url = Signer("", key["id"], key["secret"]).url("photos/photo.jpg", **options)
+    url = Signer("", key["id"], key["secret"]).url(f"photos/{photo}.jpg", **options)
     return key["id"], URL(url, encoded=True)
 
 
@@ -282,9 +284,9 @@ async def ran_meanwhile(
     await done
 
 
-async def test_a_revoked_signing_key_is_refused_at_once_by_every_process(delivering: Service) -> None:
-    key_id, url = signed_url(delivering, resize="20x")
-    async with connections(delivering, 4) as clients:
+async def test_a_revoked_signing_key_is_refused_at_once_by_every_process(service: Service) -> None:
+    key_id, url = signed_url(service, "revoked", resize="20x")
+    async with connections(service, 4) as clients:
         etag = (await call(clients[0], "GET", url)).headers["ETag"]
 
         async def statuses() -> list[int]:
@@ -293,7 +295,7 @@ async def test_a_revoked_signing_key_is_refused_at_once_by_every_process(deliver
             return [(await call(client, "GET", url, headers=headers)).status for client, headers in asked]
 
         assert await statuses() == [200, 304] * 4
-        await ran_meanwhile(delivering, ("signing-keys", "revoke", key_id), statuses)
+        await ran_meanwhile(service, ("signing-keys", "revoke", key_id), statuses)
         assert await statuses() == [403] * 8
 
 
@@ -313,38 +315,38 @@ async def test_a_secret_of_an_api_key_ends_at_once_in_every_process(
         assert await statuses() == [401] * 4
 
 
-async def test_commands_change_presets_and_purge_at_once_in_every_process(delivering: Service) -> None:
-    account = json.loads(delivering.imgsvc("accounts", "list", "--json"))[0]["id"]
+async def test_commands_change_presets_and_purge_at_once_in_every_process(service: Service) -> None:
+    account = json.loads(service.imgsvc("accounts", "list", "--json"))[0]["id"]
     preset = ("presets", "set", account, "small", "--resize")
-    delivering.imgsvc(*preset, "8x")
-    _, url = signed_url(delivering, preset="small")
-    async with connections(delivering, 4) as clients:
+    service.imgsvc(*preset, "8x")
+    _, url = signed_url(service, "commanded", preset="small")
+    async with connections(service, 4) as clients:
 
         async def replies() -> list[Reply]:
             return [await call(client, "GET", url) for client in clients]
 
         assert {reply.picture.size[0] for reply in await replies()} == {8}
-        await ran_meanwhile(delivering, (*preset, "9x"), replies)
+        await ran_meanwhile(service, (*preset, "9x"), replies)
         assert {reply.picture.size[0] for reply in await replies()} == {9}
         # With nobody asking meanwhile: one miss would make a hit.
-        delivering.imgsvc("cache", "purge", "--all")
+        service.imgsvc("cache", "purge", "--all")
         assert [reply.headers["X-Svc-Cache"] for reply in await replies()] == ["miss", *["hit"] * 3]
-        await ran_meanwhile(delivering, ("presets", "delete", account, "small"), replies)
+        await ran_meanwhile(service, ("presets", "delete", account, "small"), replies)
         assert {reply.status for reply in await replies()} == {422}
 
 
-async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(delivering: Service) -> None:
-    _, url = signed_url(delivering, resize="20x")
+async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(service: Service) -> None:
+    _, url = signed_url(service, "purged", resize="20x")
 
     async def asked(client: aiohttp.ClientSession) -> str:
         async with client.get(url) as response:
             assert response.status == 200
             return response.headers["X-Svc-Cache"]
 
-    async with connections(delivering, 4) as clients:
+    async with connections(service, 4) as clients:
         states = await asyncio.gather(*(asked(each) for each in clients * 3))
         assert Counter(states) == Counter(miss=1, hit=11)
-        purged = await call(clients[0], "DELETE", "/1.0/cache?url=photos/photo.jpg")
+        purged = await call(clients[0], "DELETE", "/1.0/cache?url=photos/purged.jpg")
         assert purged.json["purged"] == 1
         assert [await asked(each) for each in reversed(clients)] == ["miss", *["hit"] * 3]
 
