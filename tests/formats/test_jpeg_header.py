@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import struct
 from typing import Any
 
@@ -112,6 +113,30 @@ def pixels_of(data: bytes, **request: Any) -> Any:
 @pytest.mark.parametrize("name", ODD)
 def test_odd_headers(name: str, request_: dict[str, Any]) -> None:
     assert np.array_equal(pixels_of(ODD[name], **request_), pixels_of(photo(), **request_))
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 5])
+@pytest.mark.parametrize("fill", [b"", b"\xff"], ids=["", "and a fill byte"])
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_zeros_after_scans_and_between_them(mode: str, zeros: int, fill: bytes) -> None:
+    """Some zeros are taken for coded data, so that a decoder tells fewer than there are."""
+    data = photo(mode, progressive=True)
+    first = place(data, SCAN)
+    places = [first + found.start() for found in re.finditer(rb"\xff[\xc4\xd9\xda]", data[first:])][1:]
+    assert len(places) > 5
+    expected = pixels_of(data)
+    padded = data
+    for end in reversed(places):
+        assert np.array_equal(pixels_of(data[:end] + bytes(zeros) + fill + data[end:]), expected)
+        padded = padded[:end] + bytes(zeros) + fill + padded[end:]
+    assert np.array_equal(pixels_of(padded), expected)
+
+
+def test_data_left_over_between_scans_is_damage() -> None:
+    data = photo(progressive=True)
+    second = place(data, SCAN) + data[place(data, SCAN) :].index(b"\xff\xc4")
+    with pytest.raises(imgsvc.SourceError, match="extraneous"):
+        pixels_of(data[:second] + b"\x55" * 40 + bytes(5) + data[second:])
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK"])

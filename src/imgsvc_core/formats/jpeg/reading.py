@@ -11,9 +11,9 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Density
+from imgsvc_core.formats.jpeg.padding import without_padding
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.turbojpeg import decoded
-from imgsvc_core.formats.jpeg.whole import without_padding
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import open_lazily, with_pixels

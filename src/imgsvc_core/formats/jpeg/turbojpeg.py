@@ -18,6 +18,7 @@ from imgsvc_core.formats.boundary import damaged
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
+from imgsvc_core.formats.jpeg.padding import is_padding
 
 _CHANNELS = {"gray": "GRAY", "srgb": "RGB", "cmyk": "CMYK"}
 _LEAST_SIDE = 8  # pixels; at fewer, sides that are rounded differ from those of libvips
@@ -88,7 +89,5 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
 
 def _tells_damage(complaint: str, source: ByteSource, scan: int) -> bool:
     """Return True if pixels are wrong. Leftover coded data means lost blocks, leftover padding does not."""
-    left_over = whole_jpeg.bytes_left_over(complaint)
-    if left_over is None:
-        return _OTHERWISE_SOUND.search(complaint) is None
-    return not whole_jpeg.ends_with_padding(bytes(source.buffer()), scan, left_over)
+    padding = is_padding(complaint, bytes(source.buffer()), scan)
+    return _OTHERWISE_SOUND.search(complaint) is None if padding is None else not padding

@@ -7,11 +7,8 @@ pixel.
 
 from __future__ import annotations
 
-import re
-
 import pyvips
 
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 
 _DHT, _DRI, _SOS = 0xC4, 0xDD, 0xDA
@@ -19,12 +16,6 @@ _BLOCK = 8
 # Two tables, number 3 of each kind, in which the code 0 means no difference, or the end of the block.
 _TABLES = b"".join(bytes((kind, 1)) + bytes(16) for kind in (0x03, 0x13))
 _NO_RESTARTS = b"\0\0"
-_SMALLEST = 8
-_TAIL = 1 << 12  # bytes of a file in which its end is looked for
-
-_LEFT_OVER = re.compile(r"(\d+) extraneous bytes before marker 0xd9")
-_END = b"\xff\xd9"
-_PADDING = b"\0\xff"
 
 
 def decode(picture: Jpeg, shrink: int) -> pyvips.Image:
@@ -37,38 +28,6 @@ def decode(picture: Jpeg, shrink: int) -> pyvips.Image:
     data = _in_color(picture) if gray else _in_two_scans(picture)
     image = pyvips.Image.jpegload_buffer(data, shrink=shrink, fail_on="warning")
     return (image.extract_band(0).copy(interpretation="b-w") if gray else image).copy_memory()
-
-
-def bytes_left_over(complaint: str) -> int | None:
-    """Return how many bytes a decoder found between the coded data and the end, if it complains of that."""
-    found = _LEFT_OVER.search(complaint)
-    return None if found is None else int(found[1])
-
-
-def ends_with_padding(data: bytes, scan: int, left_over: int) -> bool:
-    """Return True if the last bytes of the picture, whose data starts at ``scan``, are padding."""
-    end = data.find(_END, scan)
-    return end >= 0 and not data[end - left_over : end].strip(_PADDING)
-
-
-def without_padding(picture: Jpeg) -> ByteSource:
-    """Return a file in several scans without zeros before its end, which decoders take for lost blocks.
-
-    The last zero may also be coded data, so the file is decoded in the smallest size there is.
-    """
-    source = picture.source
-    if b"\0" + _END not in source.read(max(0, source.size - _TAIL)):
-        return source
-    scan = picture.header.segments[-1].end
-    data = bytes(source.buffer())
-    end = data.find(_END, scan)
-    try:
-        pyvips.Image.jpegload_buffer(data, shrink=_SMALLEST, fail_on="warning").avg()
-    except pyvips.Error as error:
-        left_over = bytes_left_over(error.detail)
-        if left_over is not None and ends_with_padding(data, scan, left_over):
-            return ByteSource(data[: end - left_over] + data[end:], name=source.name)
-    return source
 
 
 def _in_color(picture: Jpeg) -> bytes:
