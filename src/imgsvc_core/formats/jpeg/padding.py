@@ -66,5 +66,5 @@ def _complaint(data: bytes) -> str:
     try:
         pyvips.Image.jpegload_buffer(data, shrink=_SMALLEST, fail_on="warning").avg()
     except pyvips.Error as error:
-        return error.detail
+        return str(error.detail)
     return ""
