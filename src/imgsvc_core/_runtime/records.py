@@ -22,10 +22,10 @@ def _values(record: Any) -> tuple[Any, ...]:
     return tuple(getattr(record, field.name) for field in record.__attrs_attrs__)
 
 
-def _equal(self: Any, other: object) -> bool:
+def _equal(self: Any, other: object) -> Any:
     if type(other) is not type(self):
         return NotImplemented
-    return bool(_values(self) == _values(other))
+    return _values(self) == _values(other)
 
 
 def _hash(self: Any) -> int:
