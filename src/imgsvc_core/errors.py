@@ -42,6 +42,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
+
 SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
 
@@ -63,7 +65,7 @@ class ImgsvcError(Exception):
         self.args = (self.message,)
 
 
-@attrs.frozen
+@frozen
 class Problem:
     """A mistake in a request: its path, the expectation, and the detail of what came."""
 

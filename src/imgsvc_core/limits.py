@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 import attrs
 
 from imgsvc_core._runtime.docstrings import documented
 from imgsvc_core._runtime.jsontext import plain_number, shown
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import (
     ImageTooLarge,
     MemoryLimitExceeded,
@@ -44,7 +44,7 @@ def _limit(default: float, unit: str, doc: str) -> Any:
 
 
 @documented
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Limits:
     """The most work that one picture may cause; ``None`` means no limit; any other value must be positive."""
 
@@ -82,7 +82,7 @@ def limits_or(limits: Limits | None, usual: Limits) -> Limits:
 
 def check_threads(threads: int | None) -> None:
     """Raise `SpecError` if libvips cannot start this number of threads."""
-    whole = isinstance(threads, Integral) and not isinstance(threads, bool)
+    whole = hasattr(threads, "__index__") and not isinstance(threads, bool)
     if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
         message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
         raise SpecError([Problem("threads", message)])

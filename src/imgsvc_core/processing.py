@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
@@ -149,7 +149,7 @@ class _Wanted:
     variant: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _Job:
     """The facts that all results of a source share: the source, and `ProcessOptions` with their defaults.
 
@@ -167,7 +167,7 @@ class _Job:
     threads: int | None = None
 
 
-@attrs.frozen
+@frozen
 class _Made:
     """An unfinished result: the encoded bytes, and what is known of the source."""
 
@@ -326,6 +326,8 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
     if one.target is not None:
         output = attrs.evolve(output, name=name_of(one.target))
     if job.digest and data is not None:
+        import hashlib  # loads OpenSSL
+
         output = attrs.evolve(output, sha256=hashlib.sha256(data).hexdigest())
     return Result(
         input=made.info,

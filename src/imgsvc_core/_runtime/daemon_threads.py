@@ -10,11 +10,13 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from imgsvc_core.errors import machine_failure
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -52,6 +54,8 @@ def start(work: Callable[[], Any], report: Report) -> None:
 
 def submit(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
     """Start work in a thread as `start` does. Return the future of its result."""
+    from concurrent.futures import Future
+
     outcome: Future[_T] = Future()
 
     def run() -> _T | None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-import attrs
+from imgsvc_core._runtime.records import frozen
 
 _NONE = 1 << 60  # version 1 writes the largest number of pages for no limit
 _OWN_BYTES = 2**28  # bytes of the process that has a pool
@@ -23,7 +23,7 @@ _MEMORY_FILES = ("memory.max", "memory.high", "memory.limit_in_bytes")
 _OOM_KILL_FILES = ("memory.events", "memory.oom_control")
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PoolSize:
     """The size of a pool: the usual and the largest number of workers, and the memory of each."""
 
@@ -32,7 +32,7 @@ class PoolSize:
     memory_bytes: int | None
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Machine:
     """The cores and the memory of this process.
 

@@ -6,6 +6,8 @@ than all else of an import.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -13,33 +15,31 @@ import attrs
 if TYPE_CHECKING:
     from attrs import frozen
 
-__all__ = ["frozen"]
+__all__ = ["frozen", "values_getter"]
 
 _T = TypeVar("_T")
 
 
-def _values(record: Any) -> tuple[Any, ...]:
-    return tuple(getattr(record, field.name) for field in record.__attrs_attrs__)
-
-
-def _equal(self: Any, other: object) -> Any:
-    if type(other) is not type(self):
-        return NotImplemented
-    return _values(self) == _values(other)
+def _equal(self: Any, other: Any) -> Any:
+    return (
+        self.__imgsvc_compared__(self) == self.__imgsvc_compared__(other)
+        if type(self) is type(other)
+        else NotImplemented
+    )
 
 
 def _hash(self: Any) -> int:
-    return hash(
-        (
-            type(self),
-            *(getattr(self, field.name) for field in self.__attrs_attrs__ if field.hash is not False),
-        )
-    )
+    return hash((type(self), self.__imgsvc_hashed__(self)))
 
 
 def _shown(self: Any) -> str:
     values = (f"{field.name}={getattr(self, field.name)!r}" for field in self.__attrs_attrs__ if field.repr)
     return f"{type(self).__qualname__}({', '.join(values)})"
+
+
+def values_getter(names: Sequence[str]) -> Callable[[Any], Any]:
+    """Return a function that returns the values of some attributes of an object."""
+    return operator.attrgetter(*(names or ["__class__"]))
 
 
 _METHODS = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
@@ -52,6 +52,12 @@ if not TYPE_CHECKING:
         def made(cls: type[_T]) -> type[_T]:
             for name in _METHODS.keys() - vars(cls).keys():
                 setattr(cls, name, _METHODS[name])
-            return attrs.frozen(cls, kw_only=kw_only, eq=False, repr=False)
+            made = attrs.frozen(cls, kw_only=kw_only, eq=False, repr=False)
+            fields = attrs.fields(made)
+            made.__imgsvc_compared__ = values_getter([field.name for field in fields])
+            made.__imgsvc_hashed__ = values_getter(
+                [field.name for field in fields if field.hash is not False]
+            )
+            return made
 
         return made if cls is None else made(cls)

@@ -8,8 +8,10 @@ from typing import Any, Protocol
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 
-@attrs.frozen
+
+@frozen
 class TaskResult:
     """What a task gives back: JSON values, and data such as a picture."""
 
@@ -29,7 +31,7 @@ class Task(Protocol):
         """
 
 
-@attrs.frozen
+@frozen
 class Call:
     """Call a function of a module. The data is its pickled result, or its pickled error."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import importlib.util
 
-import attrs
 import pyvips
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import MemoryLimitExceeded, MissingDependency
 from imgsvc_core.formats.boundary import failure_of_machine, lacks_memory
 from imgsvc_core.formats.format import Coder, Format
 from imgsvc_core.formats.table import FORMATS
 
 
-@attrs.frozen
+@frozen
 class Support:
     """How a format is decoded or encoded here.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.reader import HeaderReader
 
 
-@attrs.frozen
+@frozen
 class FileBox:
     """A box: its kind, where it begins, and where its content starts and ends."""
 

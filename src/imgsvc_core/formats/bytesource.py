@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import mmap
 import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-
-from typing_extensions import Buffer
 
 from imgsvc_core.errors import (
     EmptySource,
@@ -23,6 +20,7 @@ from imgsvc_core.errors import (
 
 if TYPE_CHECKING:
     import pyvips
+    from typing_extensions import Buffer
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 15  # first bytes of a file, read once and kept for all readers of the header
@@ -136,6 +134,8 @@ class ByteSource:
 
     def sha256(self) -> str:
         """Return the hexadecimal SHA-256 digest of the bytes."""
+        import hashlib  # loads OpenSSL
+
         if self._data is not None:
             return hashlib.sha256(self._data).hexdigest()
         digest = hashlib.sha256()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import zlib
 from typing import Any, Literal
 
-import attrs
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
-from imgsvc_core.formats.palette import has_at_most
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.formats.vips import to_array
 
@@ -32,7 +31,7 @@ _FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full
 Kind = Literal["graphic", "mixed", "photograph"]
 
 
-@attrs.frozen
+@frozen
 class Content:
     """The properties of pixels that decide how a picture compresses best. Shares are from 0 to 1."""
 
@@ -134,6 +133,8 @@ def _lines(image: pyvips.Image) -> pyvips.Image:
 
 def _content(pixels: Any) -> Content:
     import numpy as np
+
+    from imgsvc_core.formats.palette import has_at_most
 
     _, width, channels = pixels.shape
     if width == 1:

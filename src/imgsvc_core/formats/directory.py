@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -37,7 +38,7 @@ class ExifBlock(NamedTuple):
     checksum: bool = False
 
 
-@attrs.frozen
+@frozen
 class Layout:
     """Byte order and width of numbers: those of classic TIFF, or of BigTIFF with its 64-bit offsets."""
 
@@ -65,7 +66,7 @@ class Layout:
         return 8 if self.big else 4
 
 
-@attrs.frozen
+@frozen
 class Entry:
     """A tag: the TIFF number of its type, how many values it has, and where they start in the file."""
 
@@ -79,7 +80,7 @@ class Entry:
         return self.count * _SIZES.get(self.kind, (0, 0))[0]
 
 
-@attrs.frozen
+@frozen
 class Directory:
     """The tags of one directory, whose values are read when asked for, and the offset of the next one.
 

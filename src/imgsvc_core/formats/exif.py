@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage, EmptySource
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import (
@@ -39,7 +40,7 @@ _SHORT, _LONG, _UNDEFINED = 3, 4, 7
 _ENTRY, _INLINE = 12, 4  # bytes of an entry, and of the value that it may hold
 
 
-@attrs.frozen
+@frozen
 class Value:
     """The value of a tag: TIFF type number, number of values, and their bytes in little-endian order."""
 
@@ -56,7 +57,7 @@ class Value:
 Values = Mapping[int, Value]
 
 
-@attrs.frozen
+@frozen
 class Exif:
     """The directories of an EXIF block; the thumbnail, which shows the unprocessed image, is left out."""
 

@@ -7,8 +7,7 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -32,7 +31,7 @@ class LoadScaling(enum.Enum):
     LEVELS = "levels"  # to one of the sizes in `ImageInfo.levels`
 
 
-@attrs.frozen
+@frozen
 class Memory:
     """The most bytes that a codec holds for each byte of samples, in addition to some lines of the image.
 
@@ -63,7 +62,7 @@ class Memory:
         return max(self.deep if deep and self.deep is not None else self.usual, *special)
 
 
-@attrs.frozen
+@frozen
 class Coder:
     """A decoder or an encoder: its memory, and the packages that may do the work.
 
@@ -75,7 +74,7 @@ class Coder:
     packages: tuple[str, ...]
 
 
-@attrs.frozen
+@frozen
 class Effort:
     """What the codec is told for ``effort`` 0 (fast) to 9 (small), and the default effort."""
 

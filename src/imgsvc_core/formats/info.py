@@ -9,11 +9,12 @@ from typing import Any
 import attrs
 
 from imgsvc_core._runtime.docstrings import documented
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
 
 
 @documented
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ImageInfo:
     """Facts of an encoded image, for reports and for planning.
 

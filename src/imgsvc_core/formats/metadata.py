@@ -16,9 +16,6 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import EXIF_PREFIX
-from imgsvc_core.formats.png.header import make_chunk
-from imgsvc_core.formats.png.metadata import XMP_KEYWORD
-from imgsvc_core.formats.psd.header import read_resources
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 
@@ -98,17 +95,6 @@ def jpeg_segments(image: pyvips.Image) -> bytes:
     return b"".join(struct.pack(">HH", marker, len(content) + 2) + content for marker, content in contents)
 
 
-def png_chunks(image: pyvips.Image) -> bytes:
-    """Return the chunks of a PNG that hold EXIF and XMP."""
-    stored, packet = blob(image, EXIF), blob(image, XMP)
-    return b"".join(
-        (
-            make_chunk(b"eXIf", stored) if stored else b"",
-            make_chunk(b"iTXt", XMP_KEYWORD, bytes(5), packet) if packet else b"",
-        )
-    )
-
-
 def wrap_iptc(records: bytes) -> bytes:
     """Return IPTC records as JPEG holds them: inside a Photoshop resource block."""
     padding = b"\0" * (len(records) % 2)
@@ -154,6 +140,8 @@ def _iptc_records(data: bytes) -> bytes:
     data = data.removeprefix(_PHOTOSHOP)
     if not data.startswith(_RESOURCE):
         return data if data.startswith(IPTC_START) else b""
+    from imgsvc_core.formats.psd.header import read_resources
+
     reader = HeaderReader(ByteSource(data), "Photoshop")
     try:
         resources = read_resources(reader, 0, reader.size)

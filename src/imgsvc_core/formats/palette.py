@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
 import pyvips
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import SavedFacts
@@ -31,7 +31,7 @@ _DITHERED_ALPHA = 100  # the least colors for which those of libvips, which dith
 _DITHERED_GRAYS = 64  # up to so many grays, Pillow tells all of them apart
 
 
-@attrs.frozen
+@frozen
 class Indexed:
     """The colors of a picture as an array of (n, 4), RGBA, and the number of each pixel's color.
 

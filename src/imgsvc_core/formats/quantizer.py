@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
 import numpy as np
+
+from imgsvc_core._runtime.records import frozen
 
 _COARSE_BITS = 5  # of each band
 _FINE_BITS = (3, 2, 1, 0)
@@ -22,7 +23,7 @@ _SEED_WEIGHT, _MEAN_WEIGHT = 0.5, 0.75  # exponents of the number of pixels
 _ROUNDS = 3
 
 
-@attrs.frozen
+@frozen
 class Histogram:
     """The colors of pixels, as an array of (n, bands), and how many pixels have each.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pyvips
 
 from imgsvc_core._runtime.libvips import check_not_forked
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads
 from imgsvc_core.formats.vips import usual_interpretation
 
 
-@attrs.frozen
+@frozen
 class Raster:
     """Pixels of 8 bits, gray or RGB, with or without alpha: an array of (height, width, bands).
 

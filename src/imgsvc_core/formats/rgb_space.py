@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
+from imgsvc_core._runtime.records import frozen
 
 Chromaticity = tuple[float, float]
 Primaries = tuple[Chromaticity, Chromaticity, Chromaticity, Chromaticity]
@@ -42,7 +42,7 @@ _SAME_CHROMATICITY = 0.002
 _LEAST_AREA = 0.001  # of the triangle of the primaries; less makes the color matrix singular
 
 
-@attrs.frozen
+@frozen
 class RgbSpace:
     """How the channels of a picture stand for colors.
 

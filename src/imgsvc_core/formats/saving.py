@@ -8,6 +8,7 @@ from typing import BinaryIO
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of, space_of
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge, UnsupportedFormat, UnsupportedOperation
 from imgsvc_core.formats import availability
@@ -24,7 +25,7 @@ from imgsvc_core.formats.vips import to_depth
 _GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 
-@attrs.frozen
+@frozen
 class Encoded:
     """A file that `save` made: its facts, and its bytes unless they went to a target.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import attrs
+from imgsvc_core._runtime.records import frozen
 
 MetadataPolicy = Literal["strip", "copyright", "keep"]
 Subsampling = Literal["420", "444"]
@@ -13,7 +13,7 @@ MOST_EXAMINED = 16_000_000
 """Most pixels of a picture that is held in memory only to be examined. Larger ones count as photographs."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class LoadSettings:
     """How to decode: a scale to decode at, all frames or the first, in order or at random.
 
@@ -30,7 +30,7 @@ class LoadSettings:
     array: bool = False
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SaveSettings:
     """How to encode. Values of ``None`` mean the default of the format.
 

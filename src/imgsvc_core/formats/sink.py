@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 from typing import BinaryIO
 
@@ -43,7 +42,11 @@ class Sink:
         self.head = b""
         self.size = 0
         self.notes: list[str] = []
-        self._digest = hashlib.sha256() if digest else None
+        self._digest = None
+        if digest:
+            import hashlib  # loads OpenSSL
+
+            self._digest = hashlib.sha256()
 
     @property
     def in_memory(self) -> bool:

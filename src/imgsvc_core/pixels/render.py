@@ -11,6 +11,7 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split_frames
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
@@ -22,7 +23,7 @@ from imgsvc_core.plan.pipeline import FUNCTIONS, Apply
 from imgsvc_core.plan.steps import PlannedStep
 
 
-@attrs.frozen
+@frozen
 class Rendered:
     """The picture of a plan, and left and top of what each smart crop kept, in pixels of the plan."""
 

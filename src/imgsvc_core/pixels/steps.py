@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
@@ -34,7 +35,7 @@ Marks = Callable[[Mark, Size, int], pyvips.Image]
 _NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded
 
 
-@attrs.frozen
+@frozen
 class ScaledFrame:
     """Pixels, the area of the frame on them, and the number of pixels per pixel of the plan in each
     direction.

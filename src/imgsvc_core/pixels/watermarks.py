@@ -10,6 +10,7 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import LimitExceeded, Problem, SourceError, SpecError, TimeLimitExceeded
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.limits import Limits, check_memory
@@ -42,7 +43,7 @@ def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, de
         return received(source, limits, deadline)
 
 
-@attrs.frozen
+@frozen
 class ReceivedWatermarks:
     """The sources of watermarks by id, which are opened and rendered for each result."""
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan import geometry
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import Step
 
 
-@attrs.frozen
+@frozen
 class Face:
     """A face in a picture: its box in pixels, and the confidence of the detector, from 0.8 to 1."""
 

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.color import matrices
 from imgsvc_core.plan.color.constants import LUMA_WEIGHTS
 from imgsvc_core.plan.color.matrices import Matrix
@@ -38,7 +37,7 @@ _INVERT = CurveStep("invert")
 _TOLERANCE = 1e-9
 
 
-@attrs.frozen
+@frozen
 class LutBlock:
     """Curves, applied to each channel by one table."""
 
@@ -50,7 +49,7 @@ class LutBlock:
         return f"LUT of {_labels(self.steps)}"
 
 
-@attrs.frozen
+@frozen
 class MatrixBlock:
     """``fixed @ x + weight(x) * (scaled @ x)`` with the weight of vibrance or isolate; or ``fixed @ x``.
 
@@ -71,7 +70,7 @@ class MatrixBlock:
         return f"{held}, weighted by nearness to the color" if self.weight else held
 
 
-@attrs.frozen
+@frozen
 class DuotoneBlock:
     """The colors of duotone at a luma; always inside a `ToneBlock`."""
 
@@ -83,7 +82,7 @@ class DuotoneBlock:
         return self.step.label
 
 
-@attrs.frozen
+@frozen
 class ToneBlock:
     """Any blocks, applied to a gray picture of one band by one table.
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.color.steps import adjustment, filtering
 from imgsvc_core.plan.draft import (
@@ -66,28 +67,28 @@ from imgsvc_core.spec.color import WHITE
 A = TypeVar("A")
 
 
-@attrs.frozen
+@frozen
 class Sharpen:
     """Strengthen or soften fine detail."""
 
     value: int
 
 
-@attrs.frozen
+@frozen
 class Unsharp:
     """Strengthen local contrast."""
 
     value: int
 
 
-@attrs.frozen
+@frozen
 class Opacity:
     """Multiply alpha."""
 
     value: float
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Work(Generic[A]):
     """The work that a request asks for, and its function.
 
@@ -111,7 +112,7 @@ class Work(Generic[A]):
     joined: Callable[[A, A], A] | None = None
 
 
-@attrs.frozen
+@frozen
 class Apply(Step):
     """Do the work of a row. ``frame`` is the new frame in pixels of the one before, if the frame changes."""
 
@@ -148,7 +149,7 @@ class Apply(Step):
         return traits if isinstance(traits, Traits) else traits(self.asked)
 
 
-@attrs.frozen
+@frozen
 class Stage(Generic[A]):
     """A row of the pipeline.
 

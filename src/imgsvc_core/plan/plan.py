@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS
@@ -20,7 +21,7 @@ from imgsvc_core.spec.facts import FactName
 K = TypeVar("K")
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Plan:
     """The compiled request. ``str(plan)`` explains it.
 

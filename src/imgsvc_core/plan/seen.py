@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Trim
@@ -15,7 +14,7 @@ Sides = tuple[int, int, int, int]
 """Left, top, right and bottom."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Seen:
     """The faces of the upright source, its borders, and the room that nine-patch frames leave.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import LimitExceeded, SourceError, UnsupportedOperation
 from imgsvc_core.limits import Limits
 from imgsvc_core.processing import process
@@ -22,7 +21,7 @@ _GROUNDS = (255, 0)
 _LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in JPEG
 
 
-@attrs.frozen
+@frozen
 class Similarity:
     """How alike two pictures look.
 

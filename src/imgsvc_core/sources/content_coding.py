@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Protocol
 
-import attrs
+from imgsvc_core._runtime.records import frozen
 
 _STEP_BYTES = 1 << 16  # bytes into a decompressor, which copies the rest, and bytes out of it
 _MOST_MEMBERS = 4096  # bgzip makes a member of each 64 KiB; members of a few bytes would take minutes
@@ -105,7 +105,7 @@ class Decoding:
         return decoded
 
 
-@attrs.frozen
+@frozen
 class _Coding:
     """A content coding.
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
 from imgsvc_core._runtime.private_names import call_s3, get_raw_from_google, get_raw_from_oss, info_of_oss
+from imgsvc_core._runtime.records import frozen
 
 Info = Mapping[str, Any]
 """Facts under the names that fsspec and the provider use, including ``type``, ``size`` and ``encoding``."""
@@ -47,7 +46,7 @@ def is_object_store(fs: Any) -> bool:
     return _provider_of(fs) is not None
 
 
-@attrs.frozen
+@frozen
 class _Provider:
     """Two functions that read objects of a provider. Both take the file system, the bucket and the key."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from imgsvc_core._runtime.libvips import check_not_forked
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.raster import Raster
 
 
-@attrs.frozen
+@frozen
 class Opened:
     """A source whose facts are known: a file whose header was read, or an image in memory.
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
-from typing_extensions import Buffer
-
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
 from imgsvc_core.formats.bytesource import ByteSource
@@ -22,6 +20,7 @@ from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_u
 if TYPE_CHECKING:
     import numpy.typing as npt
     import PIL.Image
+    from typing_extensions import Buffer
 
 
 class Readable(Protocol):
@@ -65,7 +64,7 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
     """
     if isinstance(source, ByteSource):
         opened = source
-    elif isinstance(source, Buffer):
+    elif _is_buffer(source):
         opened = ByteSource(_in_order(source), name=name or "")
     elif is_url(source):
         last = shown_url(source).rstrip("/").rpartition("/")[2]
@@ -98,6 +97,10 @@ def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | 
     if isinstance(source, ByteSource) or not hasattr(source, "read"):
         return source
     return open_bytes(_read(source, limits, deadline), limits, name=name or _name_of(source))
+
+
+def _is_buffer(value: object) -> TypeGuard[Buffer]:
+    return isinstance(value, bytes | bytearray | memoryview) or hasattr(type(value), "__buffer__")
 
 
 def _in_order(source: Buffer) -> Buffer:
@@ -163,7 +166,7 @@ def _read(file: Any, limits: Limits, deadline: Deadline | None = None) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while chunk := _chunk(file):
-        if not isinstance(chunk, Buffer):
+        if not _is_buffer(chunk):
             kind = "text" if isinstance(chunk, str) else type(chunk).__name__
             raise SourceUnreachable(f"Source file must be opened in binary mode, got {kind}.")
         chunk = bytes(chunk)  # the file may fill the same buffer again

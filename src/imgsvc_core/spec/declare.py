@@ -1,9 +1,13 @@
-"""Declare operations as frozen attrs classes whose fields hold all facts of a parameter.
+"""Declare operations as immutable classes whose fields hold all facts of a parameter.
 
 A parameter's type, range, unit, default, neutral value and meaning stand in its field and nowhere else. The
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
+
+All classes share their methods. attrs would compile a constructor and others for each of them, which takes
+more time than a small picture; `attrs.evolve`, `attrs.asdict` and `attrs.fields` take them nevertheless.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
@@ -22,9 +26,11 @@ from typing import (
 )  # fmt: skip
 
 import attrs
+from attrs.exceptions import FrozenInstanceError
 
-from imgsvc_core._runtime.docstrings import with_args
+from imgsvc_core._runtime.docstrings import explain_arguments, own_docstring
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
+from imgsvc_core._runtime.records import frozen, values_getter
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
@@ -54,7 +60,7 @@ class Accepts(Generic[Stored, Given]):
         raise NotImplementedError
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Param:
     """The facts of one parameter.
 
@@ -148,26 +154,30 @@ def param(
     Its name is by default that of the field. Annotations of `bool` or `Literal` need no kind. Without a
     default it is required.
     """
-    facts = {"doc": doc, "kind": kind, "name": name, "unit": unit, "neutral": neutral}
-    facts |= {"secret": secret, "internal": internal}
-    return attrs.field(default=default, repr=not secret, metadata={_METADATA_KEY: facts})
+    return _Facts(
+        doc=doc, kind=kind, name=name, unit=unit, default=default, neutral=neutral, secret=secret,
+        internal=internal,
+    )  # fmt: skip
 
 
-def _completed(cls: type, fields: "list[attrs.Attribute[Any]]") -> "list[attrs.Attribute[Any]]":
-    """Complete the facts from `param` by the name, default and annotation of each field."""
-    confidential: bool = getattr(cls, "confidential", False)
-    completed = []
-    for field in fields:
-        facts = field.metadata.get(_METADATA_KEY)
-        if isinstance(facts, dict):  # neither a plain field nor a parameter of a base class
-            named = {"name": facts["name"] or field.name, "kind": facts["kind"] or _kind_of(field.type)}
-            known = {**facts, **named, "attribute": field.name, "default": field.default}
-            param = Param(**known, confidential=confidential)
-            given = get_args(field.type)[1] if get_origin(field.type) is Accepts else field.type
-            shown = field.repr and not confidential
-            field = field.evolve(type=given, metadata={_METADATA_KEY: param}, repr=shown)
-        completed.append(field)
-    return completed
+class _Facts(dict[str, Any]):
+    """The arguments of `param`, which the class statement completes by its own facts."""
+
+    def completed(self, cls: type["Parameters"], attribute: str) -> Param:
+        """Return the parameter. Attribute and annotation complete its name and its kind."""
+        given = {
+            "name": self["name"] or attribute,
+            "kind": self["kind"] or _kind_of(_annotation(cls, attribute)),
+        }
+        return Param(**{**self, **given}, attribute=attribute, confidential=cls.confidential)
+
+
+def _annotation(cls: type, attribute: str) -> Any:
+    """Return the annotation of an attribute; for `Accepts`, what the constructor accepts."""
+    annotation = next(
+        found[attribute] for owner in cls.__mro__ if attribute in (found := inspect.get_annotations(owner))
+    )
+    return get_args(annotation)[1] if get_origin(annotation) is Accepts else annotation
 
 
 def _kind_of(annotation: Any) -> Kind:
@@ -185,16 +195,58 @@ def _kind_of(annotation: Any) -> Kind:
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(param,))
 def declared(cls: type[_T]) -> type[_T]:
     """Make a class of declared parameters from its annotations, with a docstring that explains them."""
-    made = attrs.frozen(kw_only=True, field_transformer=_completed)(cls)
-    assert issubclass(made, Parameters)
-    fields = (field.metadata.get(_METADATA_KEY) for field in attrs.fields(made))
-    made._params = {param.name: param for param in fields if param is not None}
-    made._defaults = {name: None if item.required else item.default for name, item in made._params.items()}
-    made._missing = {item.attribute: REQUIRED for item in made._params.values() if item.required}
-    made._public = {name: param for name, param in made._params.items() if not param.internal}
-    meanings = {item.attribute: f"{item.doc} [{item.facts}]" for item in made._public.values()}
-    made.__doc__ = with_args(made.__doc__, meanings)
-    return made
+    assert issubclass(cls, Parameters)
+    own = {name: facts for name, facts in vars(cls).items() if isinstance(facts, _Facts)}
+    for attribute in own:
+        delattr(cls, attribute)
+    made = {item.attribute: item for item in cls._params.values()}
+    made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
+    cls._params = {item.name: item for item in made.values()}
+    cls._values = values_getter([*made])
+    cls._defaults = {name: None if item.required else item.default for name, item in cls._params.items()}
+    cls._missing = {item.attribute: REQUIRED for item in made.values() if item.required}
+    cls._public = {name: item for name, item in cls._params.items() if not item.internal}
+    explain_arguments(
+        cls, lambda: {item.attribute: f"{item.doc} [{item.facts}]" for item in params(cls).values()}
+    )
+    return cls
+
+
+class _Made:
+    """An attribute of a class that is made when it is read."""
+
+    def __init__(self, make: Callable[[type["Parameters"]], Any]) -> None:
+        self._make = make
+        self._known: dict[type, Any] = {}
+
+    def __get__(self, instance: object, owner: type["Parameters"]) -> Any:
+        if owner not in self._known:
+            self._known[owner] = self._make(owner)
+        return self._known[owner]
+
+
+def _attrs_fields(cls: type["Parameters"]) -> tuple[Any, ...]:
+    """Return the parameters as attrs describes fields."""
+    fields = {
+        item.attribute: attrs.field(default=item.default, type=_annotation(cls, item.attribute))
+        for item in cls._params.values()
+    }
+    found: tuple[Any, ...] = attrs.fields(attrs.make_class(cls.__name__, fields, kw_only=True))
+    return found
+
+
+def _signature(cls: type["Parameters"]) -> Any:
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                item.attribute,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if item.required else item.default,
+                annotation=_annotation(cls, item.attribute),
+            )
+            for item in cls._params.values()
+        ]
+    )
 
 
 class Parameters:
@@ -203,8 +255,8 @@ class Parameters:
     ``confidential`` is True if texts given in its place may be or hold secrets.
     """
 
-    __slots__ = ()
-    __attrs_attrs__: ClassVar[Any]
+    __attrs_attrs__: ClassVar[Any] = _Made(_attrs_fields)
+    __signature__: ClassVar[Any] = _Made(_signature)
     title: ClassVar[str]
     confidential: ClassVar[bool] = False
     rules: ClassVar[tuple[Rule, ...]] = ()
@@ -212,6 +264,36 @@ class Parameters:
     _public: ClassVar[Mapping[str, Param]] = {}
     _defaults: ClassVar[dict[str, Any]] = {}
     _missing: ClassVar[dict[str, Any]] = {}
+    _values: ClassVar[Any] = values_getter(())
+
+    def __init__(self, **given: Any) -> None:
+        values = vars(self)
+        for param in self._params.values():
+            values[param.attribute] = given.pop(param.attribute, param.default)
+        called = f"{type(self).__name__}.__init__()"
+        if given:
+            raise TypeError(f"{called} got an unexpected keyword argument '{next(iter(given))}'")
+        self.__attrs_post_init__()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError
+
+    def __eq__(self, other: object) -> bool:
+        return self._values(self) == self._values(other) if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values(self)))
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{item.attribute}={getattr(self, item.attribute)!r}"
+            for item in self._params.values()
+            if not item.secret and not self.confidential
+        ]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
     @classmethod
     def subject(cls, name: str) -> str:
@@ -302,7 +384,7 @@ def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
 
 def doc(cls: type) -> str:
     """Return the first paragraph of a class's docstring, on one line."""
-    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+    return " ".join(own_docstring(cls).strip().split("\n\n")[0].split())
 
 
 def _joined(path: str, inner: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.color import Color
 
 _MOST_VALUES = 1024  # of an array: weights of a convolution by 32 x 32
@@ -38,7 +39,7 @@ class Kind(abc.ABC):
         """Return the JSON Schema of the accepted values."""
 
 
-@attrs.frozen
+@frozen
 class Integer(Kind):
     """A whole number in a range, both ends included."""
 
@@ -59,7 +60,7 @@ class Integer(Kind):
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
 
-@attrs.frozen
+@frozen
 class Number(Kind):
     """A finite number in a range, both ends included."""
 
@@ -81,7 +82,7 @@ class Number(Kind):
         return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
 
 
-@attrs.frozen
+@frozen
 class Several(Kind):
     """An array of values of one kind. ``count`` is their number, or None for at least one."""
 
@@ -107,7 +108,7 @@ class Several(Kind):
         return {"type": "array", "items": self.kind.schema(), "minItems": least, "maxItems": most}
 
 
-@attrs.frozen
+@frozen
 class Boolean(Kind):
     """True or false."""
 
@@ -122,7 +123,7 @@ class Boolean(Kind):
         return {"type": "boolean"}
 
 
-@attrs.frozen
+@frozen
 class Choice(Kind):
     """One of several words; ``aliases`` are other spellings of some of them."""
 
@@ -145,7 +146,7 @@ class Choice(Kind):
         return {"type": "string", "enum": [*self.options, *self.aliases]}
 
 
-@attrs.frozen
+@frozen
 class Words(Kind):
     """A set of words, as an array without order. An option gives them with commas between them."""
 
@@ -166,7 +167,7 @@ class Words(Kind):
         return {"type": "array", "items": {"type": "string", "enum": list(self.options)}}
 
 
-@attrs.frozen
+@frozen
 class Matching(Kind):
     """A string that matches a pattern, which ``words`` describe, or with ``optional`` the empty string."""
 
@@ -190,7 +191,7 @@ class Matching(Kind):
         return {"type": "string", "pattern": f"^(?:{self.pattern}){'?' if self.optional else ''}$"}
 
 
-@attrs.frozen
+@frozen
 class Text(Kind):
     """A string of limited length."""
 
@@ -210,7 +211,7 @@ class Text(Kind):
         return {"type": "string", "minLength": self.minimum, "maxLength": self.maximum}
 
 
-@attrs.frozen
+@frozen
 class HexColor(Kind):
     """A color in hexadecimal notation, with or without alpha."""
 
@@ -244,7 +245,7 @@ _RATIO = re.compile(f"{_RATIO_PART}:{_RATIO_PART}")
 _SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
 
 
-@attrs.frozen
+@frozen
 class AspectRatio(Kind):
     """Width to height, written ``16:9``; each part is a number from .0001 to below 100,000."""
 

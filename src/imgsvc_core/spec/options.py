@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.filters import FILTERS
@@ -23,7 +22,7 @@ _WITHOUT_PREFIX = frozenset({"adjust", "auto", "output"})
 _BOOLEANS = {"1": True, "true": True, "0": False, "false": False}
 
 
-@attrs.frozen
+@frozen
 class ParameterOption:
     """The option of one parameter."""
 
@@ -41,7 +40,7 @@ class ParameterOption:
         return {self.operation.key: {self.param.name: typed(self.param, value)}}
 
 
-@attrs.frozen
+@frozen
 class Shorthand:
     """A short option for a common request.
 

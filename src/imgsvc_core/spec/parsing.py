@@ -6,14 +6,10 @@ object may also be a part of an operation, such as in a preset, which lacks requ
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from typing import Any, TypeVar
-
-from cattrs import Converter
-from cattrs.gen import make_dict_unstructure_fn, override
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
@@ -25,7 +21,6 @@ _T = TypeVar("_T")
 _MAX_NAME = 60
 _MAX_ADVICE = 10  # finding the meant name takes longer than everything else
 _WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
-_WRITER = Converter()
 
 
 def parse_operation(operation: type[_P], value: object, *, path: str = "") -> _P:
@@ -92,7 +87,11 @@ def restore_operation(operation: type[_P], document: Mapping[str, Any]) -> _P:
 
 def unparse_operation(operation: Parameters) -> _Document:
     """Return the JSON object of an operation, without defaults."""
-    document: _Document = _WRITER.unstructure(operation)
+    document: _Document = {}
+    for name, item in operation._params.items():
+        value = getattr(operation, item.attribute)
+        if value is not item.default and value != item.default:
+            document[name] = None if value is None else item.kind.unparse(value)
     return document
 
 
@@ -128,17 +127,3 @@ def _near(key: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(key[:_MAX_NAME], known, n=1)), None)
-
-
-@_WRITER.register_unstructure_hook_factory(lambda cls: isinstance(cls, type) and issubclass(cls, Parameters))
-def _written(operation: type[Parameters]) -> Callable[[Any], _Document]:
-    overrides = {
-        item.attribute: override(rename=name, unstruct_hook=functools.partial(_json, item.kind.unparse))
-        for name, item in all_params(operation).items()
-    }
-    # The types of cattrs give every keyword the type of its last option.
-    return make_dict_unstructure_fn(operation, _WRITER, _cattrs_omit_if_default=True, **overrides)  # type: ignore[arg-type]
-
-
-def _json(unparse: Callable[[Any], Any], value: Any) -> Any:
-    return None if value is None else unparse(value)

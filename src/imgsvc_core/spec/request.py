@@ -1,7 +1,6 @@
 """The whole request: which operations, in which order, and how the result is encoded."""
 
 import functools
-import hashlib
 import json
 import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.declare import (
@@ -49,7 +49,7 @@ _WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal 
 _MAX_CACHED = 4096
 
 
-@attrs.frozen
+@frozen
 class PartKind(Kind):
     """The kind of a parameter that is an operation."""
 
@@ -69,7 +69,7 @@ class PartKind(Kind):
         return operation_schema(self.operation)
 
 
-@attrs.frozen
+@frozen
 class FilterKind(Kind):
     """The kind of ``filter``: an object of filters, or an array of one-key objects in the order to apply."""
 
@@ -145,6 +145,8 @@ class Spec(Parameters):
     @functools.cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the canonical form in hexadecimal: the key of a cache of results."""
+        import hashlib  # loads OpenSSL
+
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
     def simplified(self) -> "Spec":

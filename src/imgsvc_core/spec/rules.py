@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Rule(Protocol):
         """
 
 
-@attrs.frozen
+@frozen
 class AtLeastOne:
     """One of the parameters must be given."""
 
@@ -42,7 +41,7 @@ class AtLeastOne:
         return {"not": {"type": "object", **absent(*self.names)}}
 
 
-@attrs.frozen
+@frozen
 class _When:
     """A rule that applies if another parameter, the choice, has one of some values."""
 
@@ -66,7 +65,7 @@ class _When:
         return {"if": condition, "then": then}
 
 
-@attrs.frozen
+@frozen
 class RequiredWhen(_When):
     """Parameters that must be given for some values of the choice."""
 
@@ -79,7 +78,7 @@ class RequiredWhen(_When):
         return self._schema(given(*self.names))
 
 
-@attrs.frozen
+@frozen
 class NotWhen(_When):
     """Parameters that must not be given for some values of the choice; false counts as not given.
 
@@ -101,7 +100,7 @@ class NotWhen(_When):
         return self._schema({"properties": {name: dict(allowed) for name in self.names}})
 
 
-@attrs.frozen
+@frozen
 class OnlyWhen(_When):
     """Parameters that mean nothing unless the choice has one of some values."""
 
@@ -116,7 +115,7 @@ class OnlyWhen(_When):
         return {"if": condition, "else": absent(*self.names)}
 
 
-@attrs.frozen
+@frozen
 class Needs:
     """A parameter that means nothing without another one."""
 
@@ -132,7 +131,7 @@ class Needs:
         return {"if": absent(self.name), "else": given(self.other)}
 
 
-@attrs.frozen
+@frozen
 class NotTogether:
     """Two groups of parameters that exclude each other."""
 

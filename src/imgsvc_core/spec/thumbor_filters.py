@@ -7,8 +7,7 @@ something around or over it.
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.filters import Filter
@@ -24,7 +23,7 @@ _MOST_WEIGHTS = 1024
 _LEVELS = 256
 
 
-@attrs.frozen
+@frozen
 class Table(Kind):
     """A byte for each of the 256 levels of a channel, in hexadecimal digits."""
 
@@ -52,7 +51,7 @@ class _Restored(PartKind):
         return super().parse(value)
 
 
-@attrs.frozen
+@frozen
 class _Request(Kind):
     """The kind of a parameter that is a request of its own, also with internal parameters."""
 

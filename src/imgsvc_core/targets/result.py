@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import io
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
-from typing_extensions import TypeVar
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import TargetError
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -20,11 +19,14 @@ from imgsvc_core.targets.writing import Target, check_target, open_target, suffi
 if TYPE_CHECKING:
     import numpy.typing as npt
     import PIL.Image
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
-Data = TypeVar("Data", bound=bytes | None, default=bytes | None, covariant=True)
+    Data = TypeVarWithDefault("Data", bound=bytes | None, default=bytes | None, covariant=True)
+else:
+    Data = TypeVar("Data", bound=bytes | None, covariant=True)
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Timing:
     """Milliseconds that each part of the work took.
 
@@ -141,6 +143,8 @@ class Result(Generic[Data]):
             preview = io.BytesIO()
             cast("Result[bytes]", self).to_pil().save(preview, "PNG")
             media_type, data = "image/png", preview.getvalue()
+        import base64
+
         return {**shown, media_type: base64.b64encode(data).decode()}
 
     def to_dict(self) -> dict[str, Any]:

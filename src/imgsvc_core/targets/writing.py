@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -104,7 +103,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file beside the target that replaces it in one step. Links are followed, modes are kept."""
     try:
         path = Path(os.path.realpath(path))
-        beside = path.with_name(f".imgsvc-{secrets.token_hex(8)}.part")
+        beside = path.with_name(f".imgsvc-{os.urandom(8).hex()}.part")
         with _beginning:
             file = beside.open("xb")
             _unfinished.add(beside)

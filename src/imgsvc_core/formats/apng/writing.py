@@ -10,11 +10,10 @@ from imgsvc_core._runtime.vipsimage import frame_count, split_frames
 from imgsvc_core.formats.changes import changed_area, timing
 from imgsvc_core.formats.content import examine
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.metadata import png_chunks
 from imgsvc_core.formats.palette import Indexed, chunks_of, metadata_chunks
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import make_chunk
-from imgsvc_core.formats.png.writing import AFTER_HEADER, deflating, index
+from imgsvc_core.formats.png.writing import AFTER_HEADER, deflating, index, png_chunks
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort

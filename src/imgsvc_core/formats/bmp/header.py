@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -25,7 +26,7 @@ _MASKS = {16: (0x7C00, 0x03E0, 0x001F, 0), 32: (0xFF0000, 0xFF00, 0xFF, 0)}  # w
 _PROFILE_EMBEDDED = b"DEBM"
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class BitmapHeader:
     """The header of a device-independent bitmap, in a BMP file or in an icon.
 

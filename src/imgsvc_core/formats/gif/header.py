@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -20,7 +19,7 @@ _WINDOW = 1 << 12  # bytes of data blocks that are looked through at once
 _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class GifFrame:
     """A frame: its place on the screen, how it is shown, and where its parts are in the file.
 
@@ -50,7 +49,7 @@ class GifFrame:
         )
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class GifHeader:
     """A file: its screen, its frames, the offsets of its palette, and where the last block ends."""
 
@@ -82,7 +81,7 @@ class GifHeader:
         )
 
 
-@attrs.frozen
+@frozen
 class _Control:
     """What the graphic control extension says of the next frame."""
 

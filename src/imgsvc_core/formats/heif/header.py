@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
 from imgsvc_core.formats.info import ImageInfo
@@ -33,7 +32,7 @@ _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 _GENERAL_BRANDS = frozenset({b"mif1", b"mif2", b"msf1", b"miaf"})
 
 
-@attrs.frozen
+@frozen
 class _Coding:
     """What the configuration of the codec tells. ``chroma`` is 0 for gray, else as in HEVC."""
 
@@ -61,7 +60,7 @@ def brand(reader: HeaderReader) -> str | None:
     return "heic" if major in _HEIC_BRANDS else "avif" if major in _AVIF_BRANDS else None
 
 
-@attrs.frozen
+@frozen
 class HeifHeader:
     """The items of a file.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.reader import HeaderReader
@@ -17,7 +16,7 @@ _IN_FILE, _IN_ITEM_DATA = 0, 1
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
 
-@attrs.frozen
+@frozen
 class Items:
     """The items of a file by number: the primary one, and of each its kind, properties and references.
 
@@ -36,7 +35,7 @@ class Items:
     boxes: Mapping[bytes, FileBox]
 
 
-@attrs.frozen
+@frozen
 class Location:
     """Where the first piece of the data of an item begins, and where the file says so.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.bmp.header import BitmapHeader, read_bitmap_header
 from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.info import ImageInfo
@@ -13,7 +14,7 @@ from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.reader import HeaderReader
 
 
-@attrs.frozen
+@frozen
 class Icon:
     """One picture of an icon: where it is in the file, and its size and colors as the picture states them.
 

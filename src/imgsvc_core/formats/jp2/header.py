@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox, read_boxes
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -26,7 +27,7 @@ _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
 
 
-@attrs.frozen
+@frozen
 class _Codestream:
     """What the codestream tells. The picture lies between two corners of its reference grid."""
 
@@ -41,7 +42,7 @@ class _Codestream:
     tile: tuple[int, int]
 
 
-@attrs.frozen
+@frozen
 class Jp2Header:
     """What the boxes before the codestream tell, and where the codestream begins."""
 

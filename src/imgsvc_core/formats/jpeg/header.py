@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.directory import (
     EXIF_PREFIX,
@@ -91,7 +90,7 @@ class FrameHeader(NamedTuple):
         return self.marker in _SEQUENTIAL
 
 
-@attrs.frozen
+@frozen
 class JpegHeader:
     """The segments up to the header of the first scan, and what they tell.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -35,7 +36,7 @@ _MM_PER_METER = 1000
 _ANIMATION = ">II"  # how many frames there are, and how often they play
 
 
-@attrs.frozen
+@frozen
 class Head:
     """The IHDR chunk."""
 
@@ -56,7 +57,7 @@ class Head:
         return self.color in (_GRAY_ALPHA, _RGB_ALPHA)
 
 
-@attrs.frozen
+@frozen
 class Chunk:
     """A chunk: its kind, and where its content starts and how long it is."""
 
@@ -65,7 +66,7 @@ class Chunk:
     length: int
 
 
-@attrs.frozen
+@frozen
 class ApngFrame:
     """A frame of an animation: its place on the canvas, the milliseconds it is shown, and its data."""
 
@@ -85,7 +86,7 @@ def whole_delays(delays: Iterable[float]) -> tuple[int, ...]:
     return tuple(after - before for before, after in itertools.pairwise(ends))
 
 
-@attrs.frozen
+@frozen
 class Animation:
     """The frames of an animation, and how often it plays; 0 is for ever."""
 
@@ -98,7 +99,7 @@ class Animation:
         return whole_delays(frame.delay for frame in self.frames)
 
 
-@attrs.frozen
+@frozen
 class PngHeader:
     """The chunks before the data, and what they tell. ``animation`` is None unless they announce frames."""
 

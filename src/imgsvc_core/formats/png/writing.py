@@ -10,8 +10,10 @@ from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.content import Content, examine
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.metadata import keep_profile, png_chunks
+from imgsvc_core.formats.metadata import EXIF, XMP, blob, keep_profile
 from imgsvc_core.formats.png import small_writing as small_png
+from imgsvc_core.formats.png.header import make_chunk
+from imgsvc_core.formats.png.metadata import XMP_KEYWORD
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -67,6 +69,17 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
             return facts
     sink.write(data)
     return {**facts, **indexed.facts()}
+
+
+def png_chunks(image: pyvips.Image) -> bytes:
+    """Return the chunks of a PNG that hold EXIF and XMP."""
+    stored, packet = blob(image, EXIF), blob(image, XMP)
+    return b"".join(
+        (
+            make_chunk(b"eXIf", stored) if stored else b"",
+            make_chunk(b"iTXt", XMP_KEYWORD, bytes(5), packet) if packet else b"",
+        )
+    )
 
 
 def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -33,7 +32,7 @@ Extent = tuple[int, int]
 """Start and length of a piece of the file."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Document:
     """The file header, and where the sections are. ``resources`` are the image resources by number."""
 

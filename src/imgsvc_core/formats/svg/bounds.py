@@ -17,6 +17,7 @@ from xml.parsers import expat
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 
 # The numbers are measured: `benchmarks.memory_bound` has a drawing for each.
@@ -37,7 +38,7 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:([^;{}!]*+)")
 
 
-@attrs.frozen
+@frozen
 class Bound:
     """What a drawing needs at most: images of its own size, and bytes whatever its size.
 

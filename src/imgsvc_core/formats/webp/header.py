@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
@@ -19,7 +20,7 @@ _LOSSLESS_ALPHA_AT, _LOSSLESS_ALPHA = 24, 0x10
 _ALPHA, _ANIMATION, _KNOWN = 0x10, 0x02, 0x3E
 
 
-@attrs.frozen
+@frozen
 class _Bitstream:
     """What the compressed data of one picture tells of itself."""
 
@@ -29,7 +30,7 @@ class _Bitstream:
     lossy: bool
 
 
-@attrs.frozen
+@frozen
 class WebpFrame:
     """A frame of an animation: its place on the canvas, the milliseconds it is shown, and how it is drawn."""
 
@@ -56,7 +57,7 @@ class WebpFrame:
         return b"".join(number.to_bytes(3, "little") for number in numbers) + bytes((self.flags,))
 
 
-@attrs.frozen
+@frozen
 class WebpHeader:
     """The facts of a file, and where its EXIF is."""
 

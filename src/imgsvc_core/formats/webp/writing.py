@@ -18,6 +18,7 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
@@ -117,7 +118,7 @@ def encode(pixels: Any, settings: SaveSettings) -> bytes:
     return encoded.getvalue()
 
 
-@attrs.frozen
+@frozen
 class _FrameToAdd:
     """A frame of the encoded file. It stands for one or more equal frames of the animation."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.pixels.facts.working_copy import WorkingCopy, levels_of_light, light_of_levels
 from imgsvc_core.spec.facts import MOST_COLORS
 
@@ -33,7 +34,7 @@ _TO_LAB = np.array(
 )
 
 
-@attrs.frozen
+@frozen
 class _Group:
     """Colors that are told as one: as a color of sRGB, with their share."""
 

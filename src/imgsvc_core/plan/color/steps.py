@@ -15,8 +15,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
 from imgsvc_core.spec.thumbor_filters import Grayscale
 
@@ -26,7 +25,7 @@ from .matrices import RGB, Matrix
 _TOLERANCE = 1e-9
 
 
-@attrs.frozen
+@frozen
 class Curve:
     """The facts of a curve for folding. Its formula is in `curves.FORMULAS`.
 
@@ -57,7 +56,7 @@ CURVES: Mapping[str, Curve] = {
 """The per-channel curves. One with the name of a parameter of `Adjust` is its step."""
 
 
-@attrs.frozen
+@frozen
 class CurveStep:
     """A per-channel curve: a name in `CURVES` and its values.
 
@@ -91,7 +90,7 @@ class CurveStep:
         )
 
 
-@attrs.frozen
+@frozen
 class MatrixStep:
     """A 3x3 matrix on red, green and blue."""
 
@@ -120,7 +119,7 @@ class MatrixStep:
         return matrices.is_line(self.matrix)
 
 
-@attrs.frozen
+@frozen
 class VibranceStep:
     """``vibrance``: more color where there is little."""
 
@@ -141,7 +140,7 @@ class VibranceStep:
         return self.value == 0
 
 
-@attrs.frozen
+@frozen
 class IsolateStep:
     """``isolate``: keep one color, turn the others to gray."""
 
@@ -167,7 +166,7 @@ class IsolateStep:
         return self.threshold == 0
 
 
-@attrs.frozen
+@frozen
 class DuotoneStep:
     """``duotone``: luma 0 becomes ``dark``, luma 1 becomes ``light``, and in between linearly."""
 

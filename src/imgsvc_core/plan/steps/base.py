@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.color import TRANSPARENT
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Traits:
     """The facts of a step for the compiler, besides the size.
 
@@ -87,7 +88,7 @@ class Step(abc.ABC):
         return PLAIN
 
 
-@attrs.frozen
+@frozen
 class PlannedStep:
     """A step, its phase in the order of the contract, and the size of a frame before and after it."""
 

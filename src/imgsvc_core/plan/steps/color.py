@@ -7,6 +7,7 @@ from functools import cached_property
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.folding import Block, fold
@@ -15,7 +16,7 @@ from imgsvc_core.plan.steps.base import Step, Traits
 from imgsvc_core.spec import Color
 
 
-@attrs.frozen
+@frozen
 class ToSrgb(Step):
     """Convert the picture from its profile or color space to sRGB, or to gray if it is gray."""
 
@@ -88,7 +89,7 @@ def recoloring(operations: tuple[ColorStep, ...], *, enhance: bool, gray: bool) 
     return Recolor(operations, enhance, gray)
 
 
-@attrs.frozen
+@frozen
 class Flatten(Step):
     """Lay the picture on a color, as asked for or because of ``formats``, which have no alpha."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps.base import PLAIN, Step, Traits
@@ -22,7 +23,7 @@ _TURNS = {
 }
 
 
-@attrs.frozen
+@frozen
 class Turn(Step):
     """Mirror or turn by quarters, as an EXIF orientation says. ``exif`` is the picture's part in it."""
 
@@ -59,7 +60,7 @@ class Turn(Step):
         return PLAIN if self.orientation == 2 else _REREADS  # mirroring from left to right works line by line
 
 
-@attrs.frozen
+@frozen
 class RotateFreely(Step):
     """Turn clockwise by any angle, in a frame that holds all of the picture."""
 
@@ -82,7 +83,7 @@ class RotateFreely(Step):
         return _REREADS.on([self.background])
 
 
-@attrs.frozen
+@frozen
 class CropBox(Step):
     """Keep a rectangle. ``asked`` is the operation that it comes from."""
 
@@ -105,7 +106,7 @@ class CropBox(Step):
         return box.shifted(-self.box.left, -self.box.top)
 
 
-@attrs.frozen
+@frozen
 class SmartCrop(Step):
     """Keep the most interesting region of a size; where it lies depends on the pixels.
 
@@ -135,7 +136,7 @@ class SmartCrop(Step):
         return CropBox(Box(left, top, *self.size), self.asked)
 
 
-@attrs.frozen
+@frozen
 class Resample(Step):
     """Resample to a size. ``asked`` is the operation that it comes from.
 
@@ -185,7 +186,7 @@ class Resample(Step):
         return attrs.evolve(following, exact=self.exact or following.exact)
 
 
-@attrs.frozen
+@frozen
 class Extend(Step):
     """Put the picture into a larger frame."""
 

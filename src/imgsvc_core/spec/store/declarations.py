@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declare import Accepts, Operation, Parameters, declared, param, params
 from imgsvc_core.spec.kinds import Matching, Text
@@ -47,7 +46,7 @@ def _headers(*allowed: str) -> Any:
     return param("HTTP headers that the object is served with.", Headers(allowed), default=())
 
 
-@attrs.frozen
+@frozen
 class OneKind(NotTogether):
     """Two kinds of credentials. One of them must be given completely; the first has one parameter."""
 

@@ -8,8 +8,7 @@ from datetime import UTC
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
-import attrs
-
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.kinds import Kind
 
 Pairs = tuple[tuple[str, str], ...]
@@ -23,7 +22,7 @@ _DATE = {
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-@attrs.frozen
+@frozen
 class ObjectPath(Kind):
     """The path of an object in its bucket. Leading slashes are dropped."""
 
@@ -47,7 +46,7 @@ class ObjectPath(Kind):
         return {"type": "string", "maxLength": self.maximum}
 
 
-@attrs.frozen
+@frozen
 class Strings(Kind):
     """An object of strings: at most ``maximum`` pairs, with names and values that match patterns.
 
@@ -86,7 +85,7 @@ class Strings(Kind):
         }
 
 
-@attrs.frozen
+@frozen
 class Headers(Kind):
     """HTTP headers of an object, of those that the provider allows. Names match in any case."""
 
