@@ -318,6 +318,19 @@ export interface paths {
                                             height: number;
                                             score: number;
                                         }[];
+                                        facts?: {
+                                            blurhash?: string;
+                                            thumbhash?: string;
+                                            palette?: {
+                                                color: string;
+                                                share: number;
+                                            }[];
+                                            dominant?: string | null;
+                                            lqip?: string;
+                                            phash?: string;
+                                            sharpness?: number;
+                                            gray?: boolean;
+                                        };
                                     };
                                     timing: {
                                         fetch: number;
@@ -549,6 +562,19 @@ export interface paths {
                                     height: number;
                                     score: number;
                                 }[];
+                                facts?: {
+                                    blurhash?: string;
+                                    thumbhash?: string;
+                                    palette?: {
+                                        color: string;
+                                        share: number;
+                                    }[];
+                                    dominant?: string | null;
+                                    lqip?: string;
+                                    phash?: string;
+                                    sharpness?: number;
+                                    gray?: boolean;
+                                };
                             };
                             timing: {
                                 fetch: number;
@@ -644,6 +670,19 @@ export interface paths {
                                     height: number;
                                     score: number;
                                 }[];
+                                facts?: {
+                                    blurhash?: string;
+                                    thumbhash?: string;
+                                    palette?: {
+                                        color: string;
+                                        share: number;
+                                    }[];
+                                    dominant?: string | null;
+                                    lqip?: string;
+                                    phash?: string;
+                                    sharpness?: number;
+                                    gray?: boolean;
+                                };
                             };
                             timing: {
                                 fetch: number;
@@ -755,6 +794,19 @@ export interface paths {
                                             height: number;
                                             score: number;
                                         }[];
+                                        facts?: {
+                                            blurhash?: string;
+                                            thumbhash?: string;
+                                            palette?: {
+                                                color: string;
+                                                share: number;
+                                            }[];
+                                            dominant?: string | null;
+                                            lqip?: string;
+                                            phash?: string;
+                                            sharpness?: number;
+                                            gray?: boolean;
+                                        };
                                     };
                                     timing: {
                                         fetch: number;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -17,7 +17,7 @@ UNCHANGED: Final = "unchanged"
 
 @attrs.frozen(kw_only=True)
 class Output:
-    """A result that was written."""
+    """A result that was written. ``facts`` are those of its pixels that the request asked for."""
 
     variant: str
     path: str
@@ -25,6 +25,7 @@ class Output:
     width: int
     height: int
     bytes: int
+    facts: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import sqlite3
@@ -56,6 +57,7 @@ CREATE TABLE outputs (
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
+    facts TEXT NOT NULL,
     current INTEGER NOT NULL DEFAULT TRUE
 ) WITHOUT ROWID;
 CREATE INDEX outputs_by_input ON outputs (input);
@@ -190,10 +192,19 @@ class Manifest:
         ).fetchone()
         self._db.execute("UPDATE outputs SET current = FALSE WHERE input = ?", (id,))
         self._db.executemany(
-            "INSERT OR REPLACE INTO outputs (path, input, variant, format, width, height, bytes) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO outputs (path, input, variant, format, width, height, bytes, facts) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (made.path, id, made.variant, made.format, made.width, made.height, made.bytes)
+                (
+                    made.path,
+                    id,
+                    made.variant,
+                    made.format,
+                    made.width,
+                    made.height,
+                    made.bytes,
+                    json.dumps(made.facts),
+                )
                 for made in event.outputs
             ],
         )
@@ -332,13 +343,21 @@ class Manifest:
 
     def _outputs(self, id: int) -> list[Output]:
         rows = self._db.execute(
-            "SELECT path, variant, format, width, height, bytes FROM outputs "
+            "SELECT path, variant, format, width, height, bytes, facts FROM outputs "
             "WHERE input = ? AND current ORDER BY path",
             (id,),
         )
         return [
-            Output(path=path, variant=variant, format=format, width=width, height=height, bytes=size)
-            for path, variant, format, width, height, size in rows
+            Output(
+                path=path,
+                variant=variant,
+                format=format,
+                width=width,
+                height=height,
+                bytes=size,
+                facts=json.loads(facts),
+            )
+            for path, variant, format, width, height, size, facts in rows
         ]
 
 

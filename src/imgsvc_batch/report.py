@@ -6,9 +6,12 @@ import base64
 import contextlib
 import errno
 import html
+import json
 import os
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from imgsvc_batch.events import Output
 from imgsvc_batch.executors import open_pool
@@ -40,6 +43,9 @@ figure > div { display: flex; flex-wrap: wrap; gap: 1rem; align-items: end; }
 figure span { display: block; font-size: .8rem; opacity: .8; }
 img { max-width: 9rem; max-height: 9rem;
  background: repeating-conic-gradient(#ccc 0 25%, #fff 0 50%) 0 0/16px 16px; }
+.facts { display: grid; grid-template-columns: auto 1fr; gap: 0 .6rem; font-size: .8rem; margin: .4rem 0 0; }
+.facts dd { font-size: inherit; overflow-wrap: anywhere; } .facts img { width: 3rem; }
+.facts i { display: inline-block; width: 1em; height: 1em; border: 1px solid #8884; }
 figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
 """
 
@@ -171,8 +177,30 @@ def _figure(key: str, size: int, outputs: list[Output], images: list[str]) -> st
         label = (
             f"{html.escape(output.variant)} {output.width} x {output.height}<br>{_size(output.bytes)}{saving}"
         )
-        shown.append(f"<div><span>{label}</span>{image}</div>")
+        shown.append(f"<div><span>{label}</span>{image}{_facts(output.facts)}</div>")
     return f"<figure><div>{''.join(shown)}</div><figcaption>{html.escape(key)}</figcaption></figure>\n"
+
+
+def _facts(facts: Mapping[str, Any]) -> str:
+    """Return the HTML of facts: a list in which colors and placeholders are shown."""
+    if not facts:
+        return ""
+    rows = "".join(f"<dt>{name}</dt><dd>{_fact(name, value)}</dd>" for name, value in facts.items())
+    return f"<dl class=facts>{rows}</dl>"
+
+
+def _fact(name: str, value: Any) -> str:
+    match name:
+        case "palette":
+            return "".join(
+                f"<i style='background:{color['color']}' title='{color['color']} {color['share']:.0%}'></i>"
+                for color in value
+            )
+        case "dominant" if value:
+            return f"<i style='background:{value}' title='{value}'></i>"
+        case "lqip":
+            return f"<img alt='' src='{value}'>"
+    return html.escape(json.dumps(value).strip('"'))
 
 
 def _thumbnail(place: str, limits: Limits) -> bytes:

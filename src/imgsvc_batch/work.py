@@ -148,7 +148,7 @@ def _output(job: Job, task: Task, variant: str, result: Result[bytes], digest: s
     suffix = FORMATS[made.format].suffix
     size = {"width": made.width, "height": made.height}
     path = job.template.path(task.key, variant=variant, suffix=suffix, digest=digest, **size)
-    return Output(variant=variant, path=path, format=made.format, bytes=made.bytes, **size)
+    return Output(variant=variant, path=path, format=made.format, bytes=made.bytes, facts=made.facts, **size)
 
 
 def _write(

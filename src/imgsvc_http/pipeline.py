@@ -35,7 +35,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 from imgsvc_http.workers.pool import ForkedWorkers
-from imgsvc_http.workers.tasks import Process, Translate
+from imgsvc_http.workers.tasks import Describe, Process, Translate
 from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_urls.dialects import ForeignUrl
 
@@ -185,6 +185,23 @@ class Pipeline:
             accept=accept,
             digest=False,
         )
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id)
+        note_phases(outcome.facts["timing"])
+        return outcome
+
+    async def describe(
+        self, source: Source, spec: Spec, limits: Limits, counter: Counter, *, accept: str | None = None
+    ) -> TaskResult:
+        """Tell of the picture of a source, as `Describe` does. It counts as in `render`.
+
+        Raises:
+            ImgsvcError: the picture cannot be processed.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        account_id = counter.account_id
+        named = await self._watermarks(account_id, spec.pictures)
+        task = Describe(name=source.name, spec=spec, limits=limits, watermarks=named, accept=accept)
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id)
         note_phases(outcome.facts["timing"])

@@ -9,7 +9,8 @@
     source     plain/{URL}, b64/{URL in base64url}, or {origin}/{path}
 
 Values are percent-encoded. `Signer` writes URLs; `split`, `verify` and `parse` read the path after
-``/1.0/image`` as it was sent. libvips is not needed.
+``/1.0/image`` as it was sent. The same paths after ``/1.0/info`` tell what the picture shows. libvips is not
+needed.
 """
 
 from imgsvc_core.spec.presets import parse_preset
@@ -17,7 +18,7 @@ from imgsvc_urls.delivery import Delivery
 from imgsvc_urls.errors import DialectError, InvalidSignature, UrlExpired
 from imgsvc_urls.parsing import PictureUrl, parse
 from imgsvc_urls.signatures import UNSIGNED, SignedPath, sign, split, verify
-from imgsvc_urls.signer import ANIMATED_FORMATS, PREFERRED_FORMATS, ROOT, Signer
+from imgsvc_urls.signer import ANIMATED_FORMATS, INFO_ROOT, PREFERRED_FORMATS, ROOT, Signer
 from imgsvc_urls.sources import (
     AnySource,
     InlineSource,
@@ -30,6 +31,7 @@ from imgsvc_urls.sources import (
 
 __all__ = [
     "ANIMATED_FORMATS",
+    "INFO_ROOT",
     "PREFERRED_FORMATS",
     "ROOT",
     "UNSIGNED",

@@ -30,6 +30,9 @@ from imgsvc_urls.sources import source_of, write_source
 ROOT = "/1.0/image"
 """Where the paths of pictures begin."""
 
+INFO_ROOT = "/1.0/info"
+"""Where the same paths begin that tell of a picture instead."""
+
 Value: TypeAlias = str | float | datetime | Sequence[str] | None
 
 WIDTHS = (320, 640, 1280)

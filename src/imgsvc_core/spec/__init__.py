@@ -4,7 +4,7 @@ from imgsvc_core.spec import adjust, filters, frame, geometry
 from imgsvc_core.spec.adjust import *
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, Param, params
-from imgsvc_core.spec.facts import FACTS
+from imgsvc_core.spec.facts import FACTS, facts_schema
 from imgsvc_core.spec.filters import *
 from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
@@ -25,6 +25,7 @@ __all__ = [
     "Request",
     "Spec",
     "Watermark",
+    "facts_schema",
     "params",
     "parse",
     "request_schema",

@@ -66,7 +66,7 @@ def typed(param: Param, value: str | bool) -> Any:
         case Boolean():
             return _BOOLEANS.get(value, value) if isinstance(value, str) else value
         case Words():
-            return value.split(",") if isinstance(value, str) and value else value
+            return [word for word in value.split(",") if word] if isinstance(value, str) else value
     return value
 
 

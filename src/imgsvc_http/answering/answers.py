@@ -16,6 +16,7 @@ from cattrs.gen import make_dict_unstructure_fn
 
 import imgsvc_core
 from imgsvc_core import FORMATS, Face, ImageInfo
+from imgsvc_core.spec import facts_schema
 
 
 def documented(doc: str, *, schema: dict[str, Any] | None = None, default: Any = attrs.NOTHING) -> Any:
@@ -70,6 +71,29 @@ class Output(Image):
     url: str = documented("Where the result is.", schema=_URI)
     expires_at: datetime | None = documented("When it is deleted from temporary storage.", default=None)
     faces: tuple[Face, ...] | None = documented("The faces, if the request asked for them.", default=None)
+    facts: dict[str, Any] | None = documented(
+        "The facts of its pixels that the request asked for.", schema=facts_schema(), default=None
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Shown:
+    """The picture of a URL, which is not encoded to tell of it."""
+
+    width: int = _fact("width")
+    height: int = _fact("height")
+    frames: int = _fact("frames")
+    facts: dict[str, Any] = documented(
+        "The facts of its pixels that the URL asks for.", schema=facts_schema()
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Info:
+    """What a URL of a picture tells about it."""
+
+    input: Image = documented("The source.")
+    output: Shown = documented("The picture.")
 
 
 @attrs.frozen(kw_only=True)
@@ -119,16 +143,25 @@ def told(
     result: imgsvc_core.Result, output: Mapping[str, Any], plan: Sequence[Mapping[str, Any]] | None
 ) -> tuple[str, str]:
     """Return what a worker knows of the JSON of a `Result`: up to the URL, and after the timing."""
-    images = [
-        {name: facts[name] for name in _OF_IMAGES if facts[name] is not None}
-        for facts in (result.input.to_dict(), output)
-    ]
+    images = [_image(result.input.to_dict()), _image(output)]
     if result.faces is not None:
         images[1]["faces"] = [attrs.asdict(face) for face in result.faces]
+    if result.output.facts:
+        images[1]["facts"] = result.output.facts
     source, made = map(_json, images)
     notes = f',"notes":{_json(result.notes)}' if result.notes else ""
     steps = f',"plan":{_json(plan)}' if plan is not None else ""
     return f'"input":{source},"output":{made[:-1]}', f"{notes}{steps}"
+
+
+def info_body(source: ImageInfo, shown: Shown) -> bytes:
+    """Return the JSON of an `Info` with ``success`` and ``code``."""
+    told = {"input": _image(source.to_dict()), "output": attrs.asdict(shown)}
+    return _json({"success": True, "code": 200, **told}).encode("ascii")
+
+
+def _image(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: facts[name] for name in _OF_IMAGES if facts[name] is not None}
 
 
 def result_text(

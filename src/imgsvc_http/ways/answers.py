@@ -69,15 +69,23 @@ def answer(call: Call, picture: Picture, headers: Mapping[str, str]) -> Response
 
 def failure(call: Call, refusal: Refusal) -> Response:
     """Return an error as JSON, or as the fallback picture with the JSON in a header."""
-    caching = MISSING if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
-    more = {**_FOR_ALL, "Cache-Control": refusal.headers.get("Cache-Control", caching)}
     fallback = call.services.fallback
     if fallback is None:
-        plain = responses.failure(refusal, call.id)
-        return attrs.evolve(plain, headers={**plain.headers, **more})
+        return told_failure(call, refusal)
     empty = responses.failure(refusal, call.id, call.app.names)
-    headers = {**empty.headers, **more, **_SAFE, "Content-Type": fallback.content_type}
+    headers = {**empty.headers, **_of_failure(refusal), **_SAFE, "Content-Type": fallback.content_type}
     return Response(refusal.status, headers, fallback.body)
+
+
+def told_failure(call: Call, refusal: Refusal) -> Response:
+    """Return an error as JSON."""
+    plain = responses.failure(refusal, call.id)
+    return attrs.evolve(plain, headers={**plain.headers, **_of_failure(refusal)})
+
+
+def _of_failure(refusal: Refusal) -> dict[str, str]:
+    caching = MISSING if refusal.status == HTTPStatus.NOT_FOUND else "no-store"
+    return {**_FOR_ALL, "Cache-Control": refusal.headers.get("Cache-Control", caching)}
 
 
 def picture_headers(

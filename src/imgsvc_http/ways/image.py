@@ -1,11 +1,15 @@
-"""GET /1.0/image/..."""
+"""GET /1.0/image/... and /1.0/info/..."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
+from imgsvc_core import Spec, parse, unparse
+from imgsvc_http.answering.answers import Info
 from imgsvc_http.answering.conditions import has_condition
-from imgsvc_http.answering.json_schema import FILE, Parameter, path_parameter
+from imgsvc_http.answering.json_schema import FILE, Parameter, body_schema, path_parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
@@ -14,7 +18,7 @@ from imgsvc_http.ways.negotiation import DPR, SAVE_DATA, WIDTH, Negotiated, nego
 from imgsvc_http.ways.prepared import Prepared, from_memory, recalling
 from imgsvc_http.ways.reading import read_url, signer_of
 from imgsvc_http.ways.rendering import Order, identity_of, picture_of
-from imgsvc_urls import ROOT, Delivery
+from imgsvc_urls import INFO_ROOT, ROOT, Delivery
 from imgsvc_urls.dialects import ForeignDelivery
 
 _HEADERS = {
@@ -32,6 +36,19 @@ _HEADERS = {
 
 async def picture(call: Call) -> Response:
     """Return the picture that a URL asks for. The path is ``{signature}/{option}/.../{source}``."""
+    return await _answered(call, is_told=False)
+
+
+async def info(call: Call) -> Response:
+    """Tell of the picture that a URL asks for, without encoding it.
+
+    The path, with its signature, is that of the picture. The option ``facts`` names what to tell of pixels.
+    It counts as a picture.
+    """
+    return await _answered(call, is_told=True)
+
+
+async def _answered(call: Call, *, is_told: bool) -> Response:
     answer = await from_memory(call, signer_of)
     if answer is not None:
         return answer
@@ -44,9 +61,10 @@ async def picture(call: Call) -> Response:
     order = Order(
         account_id=call.account,
         source=url.source,
-        asked=negotiated.spec,
+        asked=negotiated.spec if is_told else _without_facts(negotiated.spec),
         accept=negotiated.accept,
         version=url.delivery.version,
+        is_told=is_told,
     )
 
     def is_valid() -> bool:
@@ -54,6 +72,14 @@ async def picture(call: Call) -> Response:
         return works and (not has_presets or services.presets.cached(call.account) == presets)
 
     return await deliver(call, order, url.delivery, negotiated, is_valid, is_dated=not has_presets)
+
+
+def _without_facts(spec: Spec) -> Spec:
+    """Return the request for a picture alone."""
+    if spec.output is None or not spec.output.facts:
+        return spec
+    document = unparse(spec)
+    return parse({**document, "output": {**document["output"], "facts": None}})
 
 
 async def deliver(
@@ -115,7 +141,11 @@ async def preflight(call: Call) -> Response:
     return answers.preflight()
 
 
-_PATH = f"{ROOT}/{{path}}"
+async def info_preflight(call: Call) -> Response:
+    """Allow scripts of all sites to read what pictures show."""
+    return answers.preflight()
+
+
 _PARAMETERS = (
     path_parameter("path", "{signature}/{option}/.../{source}, with slashes as they are."),
     *(
@@ -124,35 +154,54 @@ _PARAMETERS = (
     ),
 )
 
-ROUTES = (
-    Route(
-        "GET",
-        _PATH,
-        picture,
-        "Get the picture that a URL asks for",
-        "Delivery",
-        parameters=_PARAMETERS,
-        replies={
-            200: ("The picture.", {"image/*": FILE}),
-            206: ("The range.", {"image/*": FILE}),
-            304: ("The picture with the known ETag has not changed.", {}),
-        },
-        failures=(402, 404, 410, 412, 416, 422, 424, 502, 504, 507),
-        authenticate=recalling(signer_of),
-        failure=answers.failure,
-        rate="pictures",
-        with_slashes=True,
-    ),
-    Route(
-        "OPTIONS",
-        _PATH,
-        preflight,
-        "Ask if scripts may load pictures",
-        "Delivery",
-        parameters=_PARAMETERS[:1],
-        replies={204: ("They may.", {})},
-        status=204,
-        public=True,
-        with_slashes=True,
-    ),
+_PICTURE = Route(
+    "GET",
+    f"{ROOT}/{{path}}",
+    picture,
+    "Get the picture that a URL asks for",
+    "Delivery",
+    parameters=_PARAMETERS,
+    replies={
+        200: ("The picture.", {"image/*": FILE}),
+        206: ("The range.", {"image/*": FILE}),
+        304: ("The picture with the known ETag has not changed.", {}),
+    },
+    failures=(402, 404, 410, 412, 416, 422, 424, 502, 504, 507),
+    authenticate=recalling(signer_of),
+    failure=answers.failure,
+    rate="pictures",
+    with_slashes=True,
 )
+_INFO = attrs.evolve(
+    _PICTURE,
+    path=f"{INFO_ROOT}/{{path}}",
+    handler=info,
+    summary="Tell of the picture that a URL asks for",
+    replies={
+        **_PICTURE.replies,
+        200: ("What it shows, and what its source is.", {"application/json": body_schema(Info)}),
+        206: ("The range.", {"application/json": FILE}),
+    },
+    failure=answers.told_failure,
+)
+_PREFLIGHT = Route(
+    "OPTIONS",
+    _PICTURE.path,
+    preflight,
+    "Ask if scripts may load pictures",
+    "Delivery",
+    parameters=_PARAMETERS[:1],
+    replies={204: ("They may.", {})},
+    status=204,
+    public=True,
+    with_slashes=True,
+)
+
+_INFO_PREFLIGHT = attrs.evolve(
+    _PREFLIGHT,
+    path=_INFO.path,
+    handler=info_preflight,
+    summary="Ask if scripts may read what pictures show",
+)
+
+ROUTES = (_PICTURE, _PREFLIGHT, _INFO, _INFO_PREFLIGHT)

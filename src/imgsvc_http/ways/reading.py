@@ -8,7 +8,7 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.call import Call
 from imgsvc_http.gate.authentication import Principal
 from imgsvc_http.runtime.clock import now
-from imgsvc_urls import ROOT, OriginSource, PictureUrl, parse, split, verify
+from imgsvc_urls import INFO_ROOT, ROOT, OriginSource, PictureUrl, parse, split, verify
 from imgsvc_urls.errors import InvalidSignature
 
 _parsed = functools.lru_cache(1024)(parse)  # pictures of a page are asked for again and again
@@ -23,7 +23,8 @@ async def signer_of(call: Call) -> Principal:
         InvalidSignature: the URL is signed with no key that works.
     """
     services = call.services
-    path = call.request.message.path.partition(ROOT)[2]
+    root = INFO_ROOT if call.endpoint.startswith(INFO_ROOT) else ROOT
+    path = call.request.message.path.partition(root)[2]
     signed = split(path)
     if signed.key_id is None and services.settings.delivery.unsigned:
         call.url = signed.text

@@ -49,6 +49,7 @@ class Order:
         accept: the formats that the client shows, if the format is negotiated.
         version: the version that the URL gives the source. Its picture is made of a source that was asked for
             since this version is known, whatever there is of others.
+        is_told: whether to tell of the picture, instead of giving it.
     """
 
     account_id: str
@@ -56,6 +57,7 @@ class Order:
     asked: Spec | ForeignUrl
     accept: str | None
     version: str | None
+    is_told: bool = False
 
     @property
     def is_volatile(self) -> bool:
@@ -68,7 +70,8 @@ class Order:
     @parts.default
     def _determining(self) -> tuple[str, ...]:
         asked = self.asked.digest if isinstance(self.asked, Spec) else self.asked.key
-        return asked, self.accept or "", self.version or "", PIXELS_VERSION
+        kind = ("info",) if self.is_told else ()
+        return asked, self.accept or "", self.version or "", PIXELS_VERSION, *kind
 
     def etag(self, identity: str) -> str:
         """Return the strong ETag of the picture of a source with an identity."""
@@ -181,7 +184,8 @@ async def _rendered(services: Services, order: Order, source: Source) -> TaskRes
             return told
         spec = restore(told.facts["request"])
     counter = quota.Count(services.quota, account_id)
-    return await services.pipeline.render(source, spec, limits, counter, accept=order.accept)
+    make = services.pipeline.describe if order.is_told else services.pipeline.render
+    return await make(source, spec, limits, counter, accept=order.accept)
 
 
 def _shown(source: AnySource) -> str:

@@ -16,7 +16,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_core import FORMATS, Format, ImageInfo, Limits, Spec
 from imgsvc_core._runtime.tasks import Task, TaskResult
-from imgsvc_http.answering.answers import BRIEF, told
+from imgsvc_http.answering.answers import BRIEF, Shown, info_body, told
 from imgsvc_urls.dialects import ForeignUrl
 from imgsvc_urls.dialects.translating import translate
 
@@ -121,6 +121,48 @@ def _write(path: Path, data: bytes) -> int:
             path.unlink()
         return error.errno or errno.EIO
     return 0
+
+
+@attrs.frozen(kw_only=True)
+class Describe:
+    """Tell of the picture that a spec asks for, without encoding it.
+
+    The fields are those of `Process`.
+    """
+
+    name: str
+    spec: Spec
+    limits: Limits = attrs.field(converter=_plain)
+    watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
+    accept: str | None = None
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        """Return the JSON of an `Info`, its ``media_type``, its ``name``, and the ``timing``."""
+        started = time.perf_counter()
+        info = imgsvc.inspect(source, limits=self.limits, name=self.name, digest=True)
+        body = info_body(info, self._shown(source, info, threads))
+        timing = {"process": round(1000 * (time.perf_counter() - started), 3)}
+        name = f"{Path(self.name).stem or 'image'}.json"
+        return TaskResult({"media_type": "application/json", "name": name, "timing": timing}, body)
+
+    def _shown(self, source: bytes, info: ImageInfo, threads: int) -> Shown:
+        """Measure the source if it is the picture, since its pixels need not all be decoded for that."""
+        facts = self.spec.output.facts if self.spec.output else ()
+        if self.spec == Spec(output=self.spec.output):
+            plan = imgsvc.explain(self.spec, info, limits=self.limits)
+            found = imgsvc.inspect(source, limits=self.limits, facts=facts).facts
+        else:
+            result = imgsvc.process(
+                source,
+                self.spec,
+                limits=self.limits,
+                watermarks=self.watermarks,
+                accept=self.accept,
+                threads=threads,
+            )
+            plan, found = result.plan, result.output.facts
+        width, height = plan.size
+        return Shown(width=width, height=height, frames=plan.frames, facts=dict(found))
 
 
 @attrs.frozen(kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+import imgsvc_core
 from tests.http.calls import assert_failure, fetch, upload
 from tests.http.interface.tables import IMAGE_FIELDS, JPEG_FIELDS, TEMPORARY_FIELDS
 from tests.http.receivers import receiving
@@ -102,6 +103,24 @@ class TestResult:
         result = reply.metadata if mode == "binary" else reply.json
         assert set(result["output"]["faces"][0]) == {"left", "top", "width", "height", "score"}
         assert "faces" not in result["input"]
+
+    @pytest.mark.parametrize("way", ["json", "binary", "webhook"])
+    async def test_facts_of_pixels_are_told_where_they_were_asked_for(
+        self, way: str, client: aiohttp.ClientSession, photo: bytes
+    ) -> None:
+        """All facts together fit into the header of a binary answer."""
+        output = {"format": "png", "facts": list(imgsvc_core.FACTS)}
+        asked = {"resize": {"width": 90}, "output": output}
+        if way == "webhook":
+            async with receiving() as receiver:
+                await upload(client, photo, {**asked, "webhook": {"url": f"{receiver.url}/"}})
+                told = (await receiver.arrived(1))[0].json
+        else:
+            reply = await upload(client, photo, {**asked, "response": {"mode": way}})
+            told = reply.metadata if way == "binary" else reply.json
+        assert told["output"]["facts"] == imgsvc_core.process(photo, asked).output.facts
+        assert "facts" not in told["input"]
+        assert "facts" not in (await upload(client, photo)).json["output"]
 
     async def test_no_faces_are_told_where_nobody_asked(
         self, client: aiohttp.ClientSession, portrait: bytes
