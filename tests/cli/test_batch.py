@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pty
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_cli import app
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded
 
@@ -29,7 +32,26 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, which needs no start of Python."""
+    given, out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape") for _ in range(3))
+    given.write(stdin)
+    given.seek(0)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "stdin", given)
+        code = app.run(["batch", *arguments])
+    for stream in (out, err):
+        stream.seek(0)
+    return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+
+def run_process(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command as a shell does."""
     return subprocess.run(
         [*COMMAND, *arguments],
         cwd=folder,
@@ -42,7 +64,7 @@ def run(folder: Path, *arguments: str, stdin: str | None = None) -> subprocess.C
 
 
 def test_in_words(folder: Path) -> None:
-    done = run(folder, "in", "out", "--spec", "spec.json")
+    done = run_process(folder, "in", "out", "--spec", "spec.json")
     assert done.returncode == 7
     assert done.stdout == ""
     assert re.search(r"^broken\.jpg: .*broken\.jpg", done.stderr, re.MULTILINE)
@@ -51,7 +73,7 @@ def test_in_words(folder: Path) -> None:
     assert "--retry" in done.stderr
     assert len(results(folder / "out")) == 6
     (folder / "in" / "broken.jpg").unlink()
-    assert run(folder, "in", "out", "--spec", "-", stdin=json.dumps(SPEC)).returncode == 0
+    assert run_process(folder, "in", "out", "--spec", "-", stdin=json.dumps(SPEC)).returncode == 0
 
 
 def test_what_resume_skips_because_it_failed_is_told_by_the_exit_code(folder: Path) -> None:
@@ -66,7 +88,7 @@ def test_what_resume_skips_because_it_failed_is_told_by_the_exit_code(folder: Pa
 
 
 def test_in_json(folder: Path) -> None:
-    done = run(folder, "in", "out", "--json", *(f"--variant={name}={name}.json" for name in VARIANTS))
+    done = run_process(folder, "in", "out", "--json", *(f"--variant={name}={name}.json" for name in VARIANTS))
     *events, last = map(json.loads, done.stdout.splitlines())
     assert done.returncode == 7
     assert sorted(event["outcome"] for event in events) == ["done"] * 6 + ["failed"]

@@ -8,13 +8,17 @@ import stat
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import pyvips
 
+from imgsvc_cli.app import run
+from imgsvc_core.errors import SpecError
+from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.server.certificate import certificate_files
-from imgsvc_http.settings import ServerSettings
+from imgsvc_http.settings import ServerSettings, Settings
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import requires
 
@@ -115,22 +119,58 @@ def test_settings_are_printed_and_read_back(service: Service, tmp_path: Path) ->
         (["--set", "nonsense=1"], "nonsense"),
         (["--set", "server.certificate=/nowhere.pem"], "server.private_key"),
         (["--database", "mysql://x/y"], "database.url"),
-        (["--cache", "redis://h:99999/0"], "cache.url"),
         (["--set", "server.base_url=https://localhost:99999"], "server.base_url"),
-        (["--state", __file__], "'server.state_folder' must be a folder in which files can be made, got"),
-        (["--state", f"{__file__}/below"], "server.state_folder"),
-        (["--state", "/proc/x"], "server.state_folder"),
         (["--port", "8_443"], "'server.port' must be integer within 0 to 65535 range"),
+    ],
+)
+def test_wrong_settings_are_named(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", "--port", "0", *arguments, "--print-config"]) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.fixture
+def _umask() -> Iterator[None]:
+    """A start changes what is allowed to others, for good."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+def never(greeting: Greeting) -> None:
+    raise AssertionError(greeting)
+
+
+@pytest.mark.usefixtures("_umask")
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("server.state_folder", f"{__file__}/below", "server.state_folder"),
+        ("server.state_folder", "/proc/x", "server.state_folder"),
+        ("server.state_folder", "/proc", "server.state_folder"),
+        ("server.host", "203.0.113.1", "server.host"),
+        ("server.host", "ü" * 70, "server.host"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(name: str, value: str, expected: str, tmp_path: Path) -> None:
+    settings = Settings.load(flags={"server.port": 0, "server.state_folder": tmp_path, name: value})
+    with pytest.raises(SpecError, match=expected):
+        serve(settings, never)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--cache", "redis://h:99999/0"], "cache.url"),
+        (["--state", __file__], "'server.state_folder' must be a folder in which files can be made, got"),
         (
             ["--host", "nowhere.invalid"],
             "'server.host' must be a name or address of this machine, got 'nowhere.invalid'",
         ),
-        (["--host", "203.0.113.1"], "server.host"),
-        (["--host", "ü" * 70], "server.host"),
-        (["--state", "/proc"], "server.state_folder"),
     ],
 )
-def test_wrong_settings_are_named(arguments: list[str], expected: str, tmp_path: Path) -> None:
+def test_a_start_with_wrong_settings_ends(arguments: list[str], expected: str, tmp_path: Path) -> None:
     environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path)}
     ended = subprocess.run(
         [sys.executable, "-m", "imgsvc_cli", "serve", "--port", "0", *arguments],
