@@ -25,7 +25,7 @@ from tests.support import requires
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
-COUNT = 350
+COUNT = 200
 AS_LARGE = {"output": {"format": "webp"}}
 
 

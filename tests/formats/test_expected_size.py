@@ -48,6 +48,17 @@ def test_the_first_of_repeated_tags_counts(big: bool) -> None:
     assert imgsvc.process(tiff((10, 300), (10, 200), big=big)).output.width == 10
 
 
+@pytest.mark.parametrize(("found", "matches"), [(95, True), (96, True), (97, True), (94, False), (98, False)])
+def test_decoders_may_round_to_the_next_pixel(found: int, matches: bool) -> None:
+    picture = probe(ByteSource(pillow(np.zeros((64, found, 3), np.uint8), "PNG")))
+    picture.info = attrs.evolve(picture.info, width=96)
+    if matches:
+        load(picture)
+        return
+    with pytest.raises(imgsvc.CorruptImage, match=f"its header states 96 x 64 pixels, its data {found} x 64"):
+        load(picture)
+
+
 def jp2_with_boxes_of(width: int, height: int) -> bytes:
     """A picture of 96 x 64 pixels whose boxes say another size."""
     data = bytearray(encoded("jp2").data)

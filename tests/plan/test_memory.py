@@ -13,6 +13,8 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.processing import process_variants
 from imgsvc_core.spec import Spec, Watermark
 from imgsvc_core.spec.thumbor_filters import Mark
 from tests.support.encoded import gif_animated
@@ -155,6 +157,18 @@ def test_a_limit_of_the_caller() -> None:
             imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=most))
     imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=needed))
     imgsvc.process(pixels, {"output": {"format": "png"}}, limits=imgsvc.Limits(memory_bytes=None))
+
+
+def test_the_picture_that_variants_share_counts() -> None:
+    source = photograph_file(1500)
+    variants = {str(angle): {"rotate": {"angle": angle}, "output": {"format": "png"}} for angle in (90, 180)}
+    plan = max(
+        (result.plan for result in process_variants(source, variants).values()), key=lambda plan: plan.memory
+    )
+    needed = plan.memory + decoded_bound(plan.info, plan.load)
+    process_variants(source, variants, limits=imgsvc.Limits(memory_bytes=needed))
+    with pytest.raises(imgsvc.MemoryLimitExceeded, match=f"could need {needed:,} bytes"):
+        process_variants(source, variants, limits=imgsvc.Limits(memory_bytes=needed - 1))
 
 
 def test_a_watermark_counts_too() -> None:

@@ -57,6 +57,15 @@ def test_a_gif_becomes_an_indexed_png() -> None:
         assert np.array_equal(pixels_of(result.data or b""), np.asarray(picture.convert("RGB")))
 
 
+def test_a_gif_of_grays_is_told_as_it_is_stored() -> None:
+    """Decoders deliver it as a gray picture."""
+    file = io.BytesIO()
+    Image.fromarray(coffee()).convert("L").save(file, "GIF")
+    told = imgsvc.process(file.getvalue(), {"output": {"format": "png"}}).input
+    assert told == imgsvc.inspect(file.getvalue())
+    assert told.colorspace == "palette"
+
+
 def test_black_and_white_stays_at_one_bit() -> None:
     file = io.BytesIO()
     Image.fromarray(coffee()).convert("1").save(file, "PNG")
