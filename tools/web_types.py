@@ -25,11 +25,12 @@ CALLS = {
     ("get", "/1.0/watermarks"),
     ("get", "/1.0/webhooks"),
     ("get", "/playground/declarations.json"),
+    ("get", "/playground/key.json"),
     ("get", "/playground/presets.json"),
-    ("post", "/1.0/fetch"),
-    ("post", "/1.0/upload"),
     ("post", "/1.0/watermarks"),
     ("post", "/1.0/webhooks/{id}/retry"),
+    ("post", "/playground/previews/{source}"),
+    ("post", "/playground/sources"),
     ("post", "/playground/urls"),
 }
 

@@ -453,6 +453,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/playground/key.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            /** @constant */
+                            success: true;
+                            code: number;
+                            key?: string;
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/playground/presets.json": {
         parameters: {
             query?: never;
@@ -488,222 +527,6 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/1.0/fetch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @constant */
-                            success: true;
-                            code: number;
-                            id: string;
-                            input: {
-                                name: string;
-                                format: string;
-                                width: number;
-                                height: number;
-                                colorspace: string;
-                                interlaced: boolean;
-                                subsample?: string;
-                                depth: number;
-                                quality?: number;
-                                bytes: number;
-                                frames: number;
-                                alpha: boolean;
-                                orientation: number;
-                                sha256: string;
-                            };
-                            output: {
-                                name: string;
-                                format: string;
-                                width: number;
-                                height: number;
-                                colorspace: string;
-                                interlaced: boolean;
-                                subsample?: string;
-                                depth: number;
-                                quality?: number;
-                                bytes: number;
-                                frames: number;
-                                alpha: boolean;
-                                orientation: number;
-                                sha256: string;
-                                url: string;
-                                expires_at?: string;
-                                faces?: {
-                                    left: number;
-                                    top: number;
-                                    width: number;
-                                    height: number;
-                                    score: number;
-                                }[];
-                                facts?: {
-                                    blurhash?: string;
-                                    thumbhash?: string;
-                                    palette?: {
-                                        color: string;
-                                        share: number;
-                                    }[];
-                                    dominant?: string | null;
-                                    lqip?: string;
-                                    phash?: string;
-                                    sharpness?: number;
-                                    gray?: boolean;
-                                };
-                            };
-                            timing: {
-                                fetch: number;
-                                decode: number;
-                                process: number;
-                                encode: number;
-                                store: number;
-                            };
-                            notes?: string[];
-                            plan?: {
-                                phase: string;
-                                text: string;
-                                why: string;
-                                width: number;
-                                height: number;
-                            }[];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/1.0/upload": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @constant */
-                            success: true;
-                            code: number;
-                            id: string;
-                            input: {
-                                name: string;
-                                format: string;
-                                width: number;
-                                height: number;
-                                colorspace: string;
-                                interlaced: boolean;
-                                subsample?: string;
-                                depth: number;
-                                quality?: number;
-                                bytes: number;
-                                frames: number;
-                                alpha: boolean;
-                                orientation: number;
-                                sha256: string;
-                            };
-                            output: {
-                                name: string;
-                                format: string;
-                                width: number;
-                                height: number;
-                                colorspace: string;
-                                interlaced: boolean;
-                                subsample?: string;
-                                depth: number;
-                                quality?: number;
-                                bytes: number;
-                                frames: number;
-                                alpha: boolean;
-                                orientation: number;
-                                sha256: string;
-                                url: string;
-                                expires_at?: string;
-                                faces?: {
-                                    left: number;
-                                    top: number;
-                                    width: number;
-                                    height: number;
-                                    score: number;
-                                }[];
-                                facts?: {
-                                    blurhash?: string;
-                                    thumbhash?: string;
-                                    palette?: {
-                                        color: string;
-                                        share: number;
-                                    }[];
-                                    dominant?: string | null;
-                                    lqip?: string;
-                                    phash?: string;
-                                    sharpness?: number;
-                                    gray?: boolean;
-                                };
-                            };
-                            timing: {
-                                fetch: number;
-                                decode: number;
-                                process: number;
-                                encode: number;
-                                store: number;
-                            };
-                            notes?: string[];
-                            plan?: {
-                                phase: string;
-                                text: string;
-                                why: string;
-                                width: number;
-                                height: number;
-                            }[];
-                        };
-                    };
-                };
-            };
-        };
         delete?: never;
         options?: never;
         head?: never;
@@ -835,6 +658,134 @@ export interface paths {
                                         message: string;
                                     }[];
                                 } | null;
+                            };
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/playground/previews/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            /** @constant */
+                            success: true;
+                            code: number;
+                            id: string;
+                            input: {
+                                name: string;
+                                format: string;
+                                width: number;
+                                height: number;
+                                colorspace: string;
+                                interlaced: boolean;
+                                subsample?: string;
+                                depth: number;
+                                quality?: number;
+                                bytes: number;
+                                frames: number;
+                                alpha: boolean;
+                                orientation: number;
+                                sha256: string;
+                            };
+                            timing: {
+                                fetch: number;
+                                decode: number;
+                                process: number;
+                                encode: number;
+                                store: number;
+                            };
+                            notes?: string[];
+                            plan?: {
+                                phase: string;
+                                text: string;
+                                why: string;
+                                width: number;
+                                height: number;
+                            }[];
+                            output: {
+                                name: string;
+                                format: string;
+                                width: number;
+                                height: number;
+                                colorspace: string;
+                                interlaced: boolean;
+                                subsample?: string;
+                                depth: number;
+                                quality?: number;
+                                bytes: number;
+                                frames: number;
+                                alpha: boolean;
+                                orientation: number;
+                                sha256: string;
+                            };
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/playground/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            /** @constant */
+                            success: true;
+                            code: number;
+                            source: {
+                                id: string;
+                                name: string;
                             };
                         };
                     };

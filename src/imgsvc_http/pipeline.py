@@ -35,7 +35,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 from imgsvc_http.workers.pool import ForkedWorkers
-from imgsvc_http.workers.tasks import Describe, Process, Translate
+from imgsvc_http.workers.tasks import Describe, Preview, Process, Translate
 from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_urls.dialects import ForeignUrl
 
@@ -109,7 +109,7 @@ class Pipeline:
         if upload is not None:
             return await make(upload)
         with phase("fetch"):
-            source, release = await self._fetched(request, counter.account_id)
+            source, release = await self.fetched(request, counter.account_id)
         try:
             return await make(source)
         finally:
@@ -190,6 +190,49 @@ class Pipeline:
         note_phases(outcome.facts["timing"])
         return outcome
 
+    async def preview(
+        self,
+        id_: str,
+        request: ProcessingRequest,
+        counter: Counter,
+        source: Source,
+        *,
+        accept: str | None,
+        window: tuple[int, int] | None,
+    ) -> Processed:
+        """Process a source as `process` does, but store nothing.
+
+        Args:
+            id_: the id of the request.
+            request: what to do.
+            counter: counts the picture of an account.
+            source: the source.
+            accept: the formats that the client accepts, for the output format ``auto``.
+            window: width and height of the window in which a browser shows the picture: see `Preview`. The
+                facts are those of the result itself. Without one, so is the picture.
+
+        Raises:
+            ImgsvcError: the picture cannot be processed.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        account_id = counter.account_id
+        task = Process(
+            name=source.name,
+            spec=request.spec,
+            limits=request.limits,
+            watermarks=await self._watermarks(account_id, request.spec.pictures),
+            accept=accept,
+            plan=request.plan,
+        )
+        async with charged(counter):
+            work = task if window is None else Preview(task, window)
+            outcome = await self.workers.run(work, source.path, account=account_id)
+        facts = outcome.facts
+        note_phases(facts["timing"])
+        timing = {"fetch": 0.0, **facts["timing"], "store": 0.0}
+        text = result_text(id_, facts["told"], None, None, timing)
+        return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
+
     async def describe(
         self, source: Source, spec: Spec, limits: Limits, counter: Counter, *, accept: str | None = None
     ) -> TaskResult:
@@ -223,9 +266,7 @@ class Pipeline:
         await self._credentials(account_id, request.store)
         await self._watermarks(account_id, request.spec.pictures)
 
-    async def _fetched(
-        self, request: ProcessingRequest, account_id: str
-    ) -> tuple[Source, Callable[[], None]]:
+    async def fetched(self, request: ProcessingRequest, account_id: str) -> tuple[Source, Callable[[], None]]:
         """Return the source at the URL of a request, and what releases its file.
 
         Requests for the same one at the same time share it, and later ones do as long as its headers allow.

@@ -47,6 +47,7 @@ from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.opening import prepare_state
 from imgsvc_http.state.vault import Vault, open_vault
+from imgsvc_http.storage.kept_sources import KeptSources
 from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -76,6 +77,7 @@ class Services:
     quota: QuotaCounts
     answers: AnswerStore
     source_files: SourceFiles
+    kept_sources: KeptSources
     pipeline: Pipeline
     process: NodeProcess
     cache: Cache
@@ -155,6 +157,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),
             source_files=source_files,
+            kept_sources=_kept_sources(settings),
             pipeline=pipeline,
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
@@ -179,6 +182,11 @@ def _source_files(settings: Settings, process: NodeProcess, memory: int) -> Sour
         folder_bytes=process.part_of(server.upload_disk_bytes),
         prefix=f"{process.number}-",
     )
+
+
+def _kept_sources(settings: Settings) -> KeptSources:
+    own = settings.playground
+    return KeptSources(settings.server.state_folder / "playground", own.source_seconds, own.source_bytes)
 
 
 def _temporary(settings: Settings) -> TemporaryStorage:
@@ -267,6 +275,7 @@ async def sweeping(services: Services) -> AsyncIterator[None]:
 async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
+        lambda: asyncio.to_thread(services.kept_sources.sweep),
         lambda: idempotency.purge(services.db, now()),
         lambda: reservations.give_back_lost(services.db),
         lambda: lease.forget_expired(services.db),

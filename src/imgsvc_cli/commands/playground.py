@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from imgsvc_cli.administration import account_or_only_one, in_database, now
@@ -51,7 +52,8 @@ def playground(port: int, no_browser: bool) -> None:
             }
         )
         key = _make_account(settings)
-        serve(settings, greet)
+        own = attrs.evolve(settings.playground, key=key or "")
+        serve(attrs.evolve(settings, playground=own), greet)
 
 
 def _make_account(settings: Settings) -> str | None:

@@ -134,6 +134,13 @@ class Result:
     )
 
 
+@attrs.frozen(kw_only=True)
+class Preview(Result):
+    """The result of a request that is not stored."""
+
+    output: Image = documented("The result.", schema=_LOSSY_HAVE_QUALITY)  # type: ignore[assignment]
+
+
 _OF_IMAGES = tuple(attrs.fields_dict(Image))
 BRIEF = ("format", "width", "height", "bytes")
 """Facts of a result that the list of recent requests tells."""
@@ -167,7 +174,7 @@ def _image(facts: Mapping[str, Any]) -> dict[str, Any]:
 def result_text(
     id_: str,
     told: tuple[str, str],
-    url: str,
+    url: str | None,
     expires_at: datetime | None,
     timing: Mapping[str, float],
 ) -> str:
@@ -176,15 +183,15 @@ def result_text(
     Args:
         id_: the id of the request.
         told: as `told` gives it.
-        url: where the result is.
+        url: where the result is, if it was stored.
         expires_at: when it expires.
         timing: the milliseconds of each part.
     """
     before, after = told
     until = "" if expires_at is None else f',"expires_at":"{timestamp(expires_at)}"'
-    place = f'"url":{_json(url)}{until}'
+    place = "" if url is None else f',"url":{_json(url)}{until}'
     head = f'{{"success":true,"code":200,"id":"{id_}"'
-    return f'{head},{before},{place}}},"timing":{_json(timing)}{after}}}'
+    return f'{head},{before}{place}}},"timing":{_json(timing)}{after}}}'
 
 
 _json = json.JSONEncoder(separators=(",", ":")).encode

@@ -6,6 +6,7 @@ The dashboard needs nothing but the interface.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -25,22 +26,17 @@ from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.call import Call
+from imgsvc_http.endpoints import previews
+from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
+from imgsvc_http.gate.local_peer import is_of_own_user
 from imgsvc_http.routing import Route
 from imgsvc_http.state import signing_keys
 from imgsvc_http.state.scopes import ADMIN
 from imgsvc_urls import ANIMATED_FORMATS, PREFERRED_FORMATS, Signer
 
-_PACKAGE = Path(__file__).parents[1]
-_PAGE = _PACKAGE / "playground"
-EXAMPLES = (_PAGE / "examples", _PACKAGE.parents[1] / "examples" / "pictures")
-"""Where the example pictures may be: in the wheel, or in a clone."""
+_PAGE = Path(__file__).parents[1] / "playground"
 
-_TYPES = {
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".css": "text/css",
-    **{suffix: row.media_type for row in FORMATS.values() for suffix in row.suffixes},
-}
+_TYPES = {**MEDIA_TYPES, ".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 _ABOUT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -94,6 +90,14 @@ async def example(call: Call) -> web.StreamResponse:
 async def declarations(call: Call) -> Declarations:
     """Describe the parameters of requests for the controls of the page."""
     return declared(call.app.names.metadata)
+
+
+async def key(call: Call) -> LocalKey:
+    """Return the API key of a local playground to browsers of the user who runs it, and none to others."""
+    local = call.services.settings.playground.key
+    if not local or not await asyncio.to_thread(is_of_own_user, call.request):
+        return LocalKey()
+    return LocalKey(key=local)
 
 
 async def presets(call: Call) -> Presets:
@@ -216,6 +220,13 @@ class Declarations:
 
 
 @attrs.frozen
+class LocalKey:
+    """An API key that need not be asked for."""
+
+    key: str | None = None
+
+
+@attrs.frozen
 class Presets:
     """Parts of requests by name."""
 
@@ -252,9 +263,13 @@ def routes(*, enabled: bool) -> tuple[Route, ...]:
             **known,
             answer=Declarations,
         ),
+        Route(
+            "GET", "/playground/key.json", key, "The API key of a local playground", **known, answer=LocalKey
+        ),
         Route("GET", "/playground/presets.json", presets, "Presets", "Playground", Presets, scope="process"),
         Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", Urls, scope="process"),
         Route("GET", "/playground/examples/{name}", example, "An example picture", **known),
+        *previews.ROUTES,
         Route("GET", "/playground/{name}", asset, "A file of the page", **known),
     )
 
@@ -271,14 +286,6 @@ async def _signer(call: Call) -> Signer:
             if found := await signing_keys.find(services.db, services.vault, key.id):
                 return Signer(services.settings.base_url, key.id, found.secret)
     return Signer(services.settings.base_url)
-
-
-@cache
-def examples() -> Mapping[str, Path]:
-    """Return the example pictures by name."""
-    folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
-    files = sorted(folder.iterdir()) if folder else ()
-    return {file.name: file for file in files if _TYPES.get(file.suffix, "").startswith("image/")}
 
 
 @cache

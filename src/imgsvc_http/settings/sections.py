@@ -516,6 +516,26 @@ class PlaygroundSettings:
     enabled: bool = setting(
         Boolean(), "Show the pages. Their calls of the service need a key, like all others.", default=True
     )
+    key: str = setting(
+        Text(200, minimum=0),
+        "API key that the pages use without asking. Only browsers of the user who runs the service, on the "
+        "same machine, get it. imgsvc playground sets one.",
+        default="",
+        secret=True,
+    )
+    source_seconds: float = setting(
+        Number(1, 86_400),
+        "How long a source of previews stays on the node after the last of them.",
+        unit="s",
+        default=600,
+    )
+    source_bytes: int = setting(
+        Integer(2**20, 2**46),
+        "Disk for these sources. A key has at most 8 of them and a quarter of the bytes. The least recently "
+        "used go first.",
+        unit="bytes",
+        default=2**29,
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -112,6 +112,43 @@ class Process:
         return TaskResult(facts, result.data)
 
 
+_SHOWN_BY_BROWSERS = ("jpg", "png", "apng", "gif", "webp", "avif")
+_REDUCED = {"format": "webp", "quality": 85, "effort": 0}
+_COPY = {"format": "png"}
+
+
+@attrs.frozen
+class Preview:
+    """Do what a spec asks for, and give back what a browser shows of the result in a window.
+
+    A still result that is larger than the ``window``, a width and a height, is reduced to it.
+    """
+
+    process: Process
+    window: tuple[int, int]
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the work."""
+        return self.process.limits
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        """Return the facts of the result as `Process` does, with the picture to show and its media type."""
+        made = self.process.run(source, threads)
+        result = imgsvc.inspect(made.data)
+        width, height = self.window
+        request: dict[str, Any]
+        if not result.animated and (result.width > width or result.height > height):
+            request = {"resize": {"width": width, "height": height}, "output": _REDUCED}
+        elif result.format in _SHOWN_BY_BROWSERS:
+            return made
+        else:
+            request = {"output": _COPY}
+        shown = imgsvc.process(made.data, request, limits=self.limits, digest=False, threads=threads)
+        media_type = FORMATS[shown.output.format].media_type
+        return TaskResult({**made.facts, "media_type": media_type}, shown.data)
+
+
 def _write(path: Path, data: bytes) -> int:
     """Write a file or none. Return 0, or the number of the error."""
     try:

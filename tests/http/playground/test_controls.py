@@ -89,8 +89,10 @@ def test_what_is_typed_while_a_preview_ends_is_kept(
 ) -> None:
     page = open_page().page
     held: list[Any] = []
-    page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
-    with page.expect_request("**/1.0/upload"):
+    page.route(
+        "**/playground/previews/*", lambda route: held.append(route) if not held else route.continue_()
+    )
+    with page.expect_request("**/playground/previews/*"):
         slider(page, "contrast").press("End")
     page.get_by_label("Find a parameter").fill(group)
     control = page.locator(f"[data-param={option}]")
@@ -129,8 +131,8 @@ def test_an_error_goes_with_the_request_that_caused_it(open_page: Open) -> None:
     page.keyboard.press("Tab")
     page.get_by_role("alert").wait_for()
     held: list[Any] = []
-    page.route("**/1.0/upload", lambda route: held.append(route))
-    with page.expect_request("**/1.0/upload"):
+    page.route("**/playground/previews/*", lambda route: held.append(route))
+    with page.expect_request("**/playground/previews/*"):
         page.get_by_role("button", name="Undo").click()
     assert page.get_by_role("alert").count() == 0
     assert page.locator("[data-param=exposure] .error").count() == 0
@@ -139,11 +141,11 @@ def test_an_error_goes_with_the_request_that_caused_it(open_page: Open) -> None:
 
 def test_a_service_that_comes_back_is_asked_again(open_page: Open) -> None:
     page = open_page().page
-    page.route("**/1.0/upload", lambda route: route.abort())
+    page.route("**/playground/previews/*", lambda route: route.abort())
     number(page, "resize-width").fill("50")
     page.keyboard.press("Tab")
     page.get_by_role("alert").filter(has_text="cannot be reached").wait_for()
-    page.unroute("**/1.0/upload")
+    page.unroute("**/playground/previews/*")
     expect_summary(page, "50 × ")
     assert page.get_by_role("alert").count() == 0
 
@@ -215,7 +217,9 @@ def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
     page.on("requestfailed", lambda request: aborted.append(request.failure))
     # The first answer takes for ever, so that only an abort ends it.
     held: list[Any] = []
-    page.route("**/1.0/upload", lambda route: held.append(route) if not held else route.continue_())
+    page.route(
+        "**/playground/previews/*", lambda route: held.append(route) if not held else route.continue_()
+    )
     number(page, "resize-width").fill("50")
     page.keyboard.press("Tab")
     until(page, "document.querySelector('.stage').getAttribute('aria-busy') === 'true'")

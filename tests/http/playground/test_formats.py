@@ -79,7 +79,7 @@ def test_rows_are_of_the_request_that_is_shown(open_page: Open) -> None:
     page = open_page('request={"resize":{"width":160}}').page
     page.get_by_role("tab", name="Formats").click()
     page.locator(".formats[aria-busy=false]").wait_for()
-    page.route("**/1.0/upload", lambda route: None)
+    page.route("**/playground/previews/*", lambda route: None)
     number(page, "resize-width").fill("80")
     page.keyboard.press("Tab")
     assert set(page.locator(".formats td.amount").all_inner_texts()) == {"…", ""}
@@ -93,7 +93,9 @@ def test_formats_are_compared_as_they_are_asked_for(open_page: Open) -> None:
     page.locator(".formats[aria-busy=false]").wait_for()
     expect_summary(page, "webp", size_of(page, "webp"))
     assert page.locator("[data-format=webp] td.amount").nth(1).inner_text() == "0.0000"
-    avif, jpg = (page.locator(f"[data-format={name}]").get_by_role("button") for name in ("avif", "jpg"))
+    avif, jpg = (
+        page.locator(f"[data-format={name}]").get_by_role("button", name="Use") for name in ("avif", "jpg")
+    )
     avif.click()
     expect_summary(page, "avif", size_of(page, "avif"))
     assert asked(page)["output"] == {**output, "format": "avif"}

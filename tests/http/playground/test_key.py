@@ -1,22 +1,23 @@
-"""The API key of the playground."""
+"""The API key of the playground: asked for by a service, and by no local playground."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.http.playground.conftest import Open
+from tests.http.service_process import Service
+
+STRANGER: dict[str, Any] = {"ready": False, "ignore_https_errors": True}
 
 
-def test_the_key_is_asked_for_once(open_page: Open, playground: str) -> None:
-    address, _, key = playground.partition("#key=")
-    page = open_page().page
-    page.evaluate("sessionStorage.clear()")
-    page.goto(address.replace("playground", "healthz"))
-    page.goto(address)
+def test_the_key_is_asked_for_once(open_page: Open, service: Service) -> None:
+    page = open_page(address=f"{service.url}/playground", **STRANGER).page
     dialog = page.get_by_role("dialog", name="API key")
     dialog.wait_for()
     dialog.get_by_label("API key").fill("isk_wrong")
     dialog.get_by_role("button", name="Use this key").click()
     dialog.get_by_role("alert").wait_for()
-    dialog.get_by_label("API key").fill(key)
+    dialog.get_by_label("API key").fill(service.key)
     dialog.get_by_role("button", name="Use this key").click()
     page.get_by_alt_text("Result").wait_for()
     page.reload()
@@ -24,15 +25,14 @@ def test_the_key_is_asked_for_once(open_page: Open, playground: str) -> None:
     assert not dialog.is_visible()
 
 
-def test_the_dialog_explains_keys_and_escape_closes_it(open_page: Open, playground: str) -> None:
-    address, _, key = playground.partition("#key=")
-    page = open_page(ready=False, address=address).page
+def test_the_dialog_explains_keys_and_escape_closes_it(open_page: Open, service: Service) -> None:
+    page = open_page(address=f"{service.url}/playground", **STRANGER).page
     dialog = page.get_by_role("dialog", name="API key")
     dialog.get_by_text("imgsvc keys create").wait_for()
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     page.get_by_role("button", name="Enter a key").click()
-    dialog.get_by_label("API key").fill(key)
+    dialog.get_by_label("API key").fill(service.key)
     page.keyboard.press("Enter")
     page.get_by_alt_text("Result").wait_for()
     assert page.get_by_role("button", name="Enter a key").count() == 0
@@ -40,3 +40,20 @@ def test_the_dialog_explains_keys_and_escape_closes_it(open_page: Open, playgrou
     page.get_by_role("dialog", name="Presets").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog", name="Presets").wait_for(state="hidden")
+
+
+def test_a_local_playground_asks_nobody(open_page: Open, playground: str) -> None:
+    """A link without a key opens, and so do a key of an earlier playground in the tab, and the dashboard."""
+    address = playground.partition("#")[0]
+    opened = open_page('request={"resize":{"width":70}}', address=f"{address}#example=emblem.png")
+    page = opened.page
+    page.locator(".summary", has_text="70 × ").wait_for()
+    assert page.get_by_role("dialog").count() == 0
+    assert opened.troubles == []
+    page.evaluate("sessionStorage.setItem('imgsvc-key', 'isk_of_another_playground')")
+    page.reload()
+    page.locator(".summary", has_text="70 × ").wait_for()
+    assert page.get_by_role("dialog").count() == 0
+    dashboard = open_page(address=address.replace("playground", "dashboard"), ready=False).page
+    dashboard.get_by_text("Usage this month").wait_for()
+    assert dashboard.get_by_role("dialog").count() == 0

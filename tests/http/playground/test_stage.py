@@ -121,7 +121,7 @@ def test_the_picture_shown_is_of_one_request_with_its_own_facts(open_page: Open)
     """While the result of a new source is made, everything is still that of the source before."""
     page = open_page('request={"resize":{"width":100}}').page
     held: list[Any] = []
-    page.route("**/1.0/upload", lambda route: held.append(route))
+    page.route("**/playground/previews/*", lambda route: held.append(route))
     shown = """JSON.stringify([
         document.querySelector('.source-facts').innerText,
         document.querySelector('.summary').innerText,
@@ -131,7 +131,7 @@ def test_the_picture_shown_is_of_one_request_with_its_own_facts(open_page: Open)
     before = page.evaluate(shown)
     assert "portrait.jpg" in before
     file = {"name": "mine.png", "mimeType": "image/png", "buffer": encoded.png().data}
-    with page.expect_request("**/1.0/upload"):
+    with page.expect_request("**/playground/previews/*"):
         page.get_by_label("Picture file").set_input_files(file)
     page.locator("[aria-busy=true].stage").wait_for()
     assert page.evaluate(shown) == before

@@ -15,7 +15,8 @@ const UNAUTHORIZED = 401;
 export function Dashboard() {
   const [locked, setLocked] = useState(!service.keys.get());
   const [refusal, setRefusal] = useState("");
-  const lock = useCallback((why: string) => {
+  const lock = useCallback(async (why: string) => {
+    if (why && (await service.takeLocalKey())) return;
     service.keys.forget();
     setRefusal(why);
     setLocked(true);
@@ -33,7 +34,7 @@ export function Dashboard() {
   );
 }
 
-function Account({ onLock }: { onLock: (why: string) => void }) {
+function Account({ onLock }: { onLock: (why: string) => Promise<void> }) {
   const [status, setStatus] = useState("");
   const own = usePolled(account.account, true);
   const known = own.value !== null;
@@ -44,7 +45,7 @@ function Account({ onLock }: { onLock: (why: string) => void }) {
   );
   const keys = usePolled(account.keys, known);
   useEffect(() => {
-    if (own.error?.status === UNAUTHORIZED) onLock(own.error.message);
+    if (own.error?.status === UNAUTHORIZED) void onLock(own.error.message);
   }, [own.error, onLock]);
   return (
     <div class="dashboard">
@@ -57,7 +58,7 @@ function Account({ onLock }: { onLock: (why: string) => void }) {
           <a class="button" href={service.address("playground")}>
             Playground
           </a>
-          <button type="button" onClick={() => onLock("")}>
+          <button type="button" onClick={() => void onLock("")}>
             Change key
           </button>
         </div>

@@ -6,16 +6,26 @@ import { type Drawing, DrawingArea } from "./drawing";
 import { Header } from "./header";
 import { useHistory } from "./history";
 import { KeyDialog } from "../shared/key";
-import { usePreview } from "./preview";
-import { before, type Document, fromDocument, groupsOf, missingIn, toDocument, valuesOf, withValues } from "./request";
+import { type Shown, usePreview } from "./preview";
+import {
+  before,
+  type Document,
+  fromDocument,
+  groupsOf,
+  missingIn,
+  suffixOf,
+  toDocument,
+  valuesOf,
+  withValues,
+} from "./request";
 import { Results } from "./results";
 import * as calls from "./calls";
-import { keys, ServiceError, told } from "../shared/service";
+import { keys, ServiceError, takeLocalKey, told } from "../shared/service";
 import { hashOf, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "../shared/text";
-import type { Declarations, ImageFacts, Request, Size, Source, Value } from "./types";
+import type { Declarations, Group, ImageFacts, Request, Result, Size, Source } from "./types";
 
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
@@ -50,20 +60,37 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const [refusal, setRefusal] = useState("");
   const [drawing, setDrawing] = useState<Drawing | null>(null);
   const [dropping, setDropping] = useState(false);
+  const [window, setWindow] = useState<Size | null>(null);
+  const [looked, setLooked] = useState<Looked | null>(null);
 
   const document = useMemo(() => toDocument(request, groups), [request, groups]);
   // A drawn crop is not part of the preview below it, so a new preview is made only if this text changes.
   const text = JSON.stringify(
-    previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, source, declarations),
+    previewed(drawing ? before(request, groups, drawing.group) : request, drawing !== null, groups),
   );
   const asked = useMemo(() => JSON.parse(text) as Document, [text]);
-  const { shown, error, busy } = usePreview(locked ? null : source, asked, header);
+  const { shown: own, error, busy, sent } = usePreview(locked ? null : source, asked, window, header);
+  const isLooked = own !== null && looked?.source === own.source && looked.document === own.document;
+  const shown = isLooked ? { ...own, result: looked.result } : own;
   const result = shown?.result ?? null;
 
-  const lock = useCallback((why: string) => {
+  const lock = useCallback(async (why: string) => {
+    if (await takeLocalKey()) {
+      setSource((same) => same && { ...same });
+      return;
+    }
     setRefusal(why);
     setLocked(true);
     setAsking(true);
+  }, []);
+  const resize = useCallback((next: Size) => {
+    setWindow((before) => (before?.width === next.width && before.height === next.height ? before : next));
+  }, []);
+  const latest = useRef<Shown | null>(null);
+  latest.current = own;
+  const look = useCallback((result: Result | null) => {
+    const of = latest.current;
+    setLooked(result && of && { source: of.source, document: of.document, result });
   }, []);
   const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
@@ -75,7 +102,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       if (newest.current === opening) setSource(opened);
     } catch (reason) {
       if (newest.current !== opening) return;
-      if (reason instanceof ServiceError && reason.status === 401) lock(reason.message);
+      if (reason instanceof ServiceError && reason.status === 401) void lock(reason.message);
       else setNotice(told(reason));
     } finally {
       if (newest.current === opening) setOpening(false);
@@ -90,27 +117,31 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     if (locked) return;
     const first = declared.examples.find((name) => name.endsWith(".jpg")) ?? declared.examples[0];
     const name = shared.example ?? first;
-    if (shared.url) void open(calls.fetched(shared.url, header));
+    if (shared.url) void open(calls.fetched(shared.url));
     else if (name) void open(calls.example(name, declared.examples));
-  }, [locked, shared, declared, header, open]);
+  }, [locked, shared, declared, open]);
 
   useEffect(() => {
     if (warning) return; // writing the address would drop parts of its request
-    const timer = setTimeout(() => window.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
+    const timer = setTimeout(() => globalThis.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [source, document, warning]);
   useEffect(() => {
-    if (error?.status === 401) lock(error.message);
+    if (error?.status === 401) void lock(error.message);
   }, [error, lock]);
-  useShortcuts(undo, redo, useCallback(() => setDrawing(null), []));
+  const escape = useCallback(() => {
+    setDrawing(null);
+    setLooked(null);
+  }, []);
+  useShortcuts(undo, redo, escape);
   useEffect(() => {
     const load = () => location.reload(); // somebody pasted the address of another request
     addEventListener("hashchange", load);
     return () => removeEventListener("hashchange", load);
   }, []);
 
-  const input = shown && (shown.source.fetched ?? shown.result.facts.input);
-  const facts = input && { ...input, ...upright(input) };
+  const input = result?.facts.input;
+  const facts = input ? { ...input, ...upright(input) } : null;
   const message = notice || (error?.message ?? warning);
   return (
     <div
@@ -139,9 +170,20 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
           onTyped={() => setNotice("")}
           onFile={openFile}
           onExample={(name) => void open(calls.example(name, declared.examples))}
-          onUrl={(url) => void open(calls.fetched(url, header))}
+          onUrl={(url) => void open(calls.fetched(url))}
         />
-        <Stage shown={shown} busy={busy || opening} stale={error !== null} plain={drawing !== null}>
+        <Stage
+          shown={shown}
+          label={isLooked ? looked.result.facts.output.format : "Result"}
+          busy={busy || opening}
+          waiting={waitingFor(source, sent, opening)}
+          stale={error !== null}
+          plain={drawing !== null}
+          onWindow={resize}
+          onDownload={() => {
+            if (shown) download(shown, declarations).catch((reason: unknown) => setNotice(told(reason)));
+          }}
+        >
           {drawing && result && shown?.document === asked && shown.source === source && (
             <DrawingArea
               drawing={drawing}
@@ -170,7 +212,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         <p class="hidden" role="status">
           {opening ? "Opening the picture …" : result && !busy && !error ? spoken(result.facts.output) : ""}
         </p>
-        <Results {...{ declarations, source, request, document, shown, set }} />
+        <Results {...{ declarations, source, request, document, shown, set }} onLook={look} />
       </main>
       <Controls
         groups={groups}
@@ -199,6 +241,31 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   );
 }
 
+/** The result in another format, which is looked at beside the original of a request. */
+interface Looked {
+  source: Source;
+  document: Document;
+  result: Result;
+}
+
+/** Returns what the page waits for before it can show a new source. */
+function waitingFor(source: Source | null, sent: number | null, opening: boolean): string {
+  if (opening) return "Loading the picture …";
+  return sent === null || !source ? "" : `Sending ${source.name}: ${Math.floor(sent * 100)} %`;
+}
+
+/** Saves the result itself, which what is shown may be a copy of. */
+async function download({ source, document, result }: Shown, declarations: Declarations): Promise<void> {
+  const { format } = result.facts.output;
+  const asked = { source, document: { ...document, output: { ...(document.output as object), format } } };
+  const { shown } = await calls.preview(asked, declarations.metadata_header);
+  const link = globalThis.document.createElement("a");
+  link.href = URL.createObjectURL(shown);
+  link.download = `${source.name.replace(/\.[^.]*$/, "")}-result${suffixOf(declarations, format)}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 /** Reads the fragment of the address. A key in it is stored, and removed from the address. */
 function readHash(): Shared {
   const { key, ...shared } = parsed(location.hash);
@@ -221,14 +288,9 @@ function problemOf(shared: Shared, request: Request, { groups }: Declarations): 
 }
 
 /** Returns the document of the preview: the request, or the part before the crop while that is drawn. */
-function previewed(request: Request, drawing: boolean, source: Source | null, declarations: Declarations) {
-  const document = toDocument(request, declarations.groups);
-  const output: Record<string, Value> = { ...request.output };
-  const fetched = source?.fetched?.format; // the blob is a copy in another format
-  const own = declarations.formats.some((format) => format.name === fetched) ? fetched : undefined;
-  if (drawing) output.format = DRAWN_FORMAT;
-  else if (own !== undefined && !output.format) output.format = own;
-  return Object.keys(output).length ? { ...document, output } : document;
+function previewed(request: Request, drawing: boolean, groups: Group[]): Document {
+  const document = toDocument(request, groups);
+  return drawing ? { ...document, output: { ...request.output, format: DRAWN_FORMAT } } : document;
 }
 
 /** Returns the size of a picture after its EXIF orientation is applied. */

@@ -1,15 +1,18 @@
-/** Calls of the playground: declarations, pictures, results. */
+/** Calls of the playground: declarations, sources, previews. */
 
-import { type Answer, call, get, post, refused } from "../shared/service";
+import { type Answer, address, authorization, call, get, post, refused, ServiceError, UNREACHABLE } from "../shared/service";
 import type { Document } from "./request";
-import type { Declarations, Facts, Result, Source, SourceFacts } from "./types";
+import type { Declarations, Facts, Result, Size, Source, SourceFacts } from "./types";
+import { WHOLE } from "./view";
 
 const STATIC_FALLBACK = "png";
 const MOVING_FALLBACK = "apng";
-const SHOWN_BY_ALL = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]); // to try them would cost a decoding
+const NOT_FOUND = 404;
+const JSON_HEADERS = { "Content-Type": "application/json" };
 
 export type Urls = Answer<"/playground/urls", "post">;
 export type Watermark = Answer<"/1.0/watermarks">["watermarks"][number];
+type Kept = Answer<"/playground/sources", "post">["source"];
 
 export const declarations = (): Promise<Declarations> => get("/playground/declarations.json");
 
@@ -20,7 +23,7 @@ export async function presets(): Promise<Record<string, Document>> {
 /** Asks for the URL and the HTML of a source. With its facts, the HTML offers no width beyond that of the source. */
 export function urls(source: string, request: Document, facts: SourceFacts | null, signal: AbortSignal): Promise<Urls> {
   const body = JSON.stringify({ source, request, facts });
-  return post("/playground/urls", { headers: { "Content-Type": "application/json" }, body, signal });
+  return post("/playground/urls", { headers: JSON_HEADERS, body, signal });
 }
 
 export async function watermarks(): Promise<Watermark[]> {
@@ -40,63 +43,106 @@ export async function example(name: string, known: string[]): Promise<Source> {
   return { kind: "example", name, blob: await response.blob() };
 }
 
-/** Fetches a source once, as a lossless copy. All previews are made of this copy. */
-export async function fetched(url: string, header: string): Promise<Source> {
-  const asked = { url, output: { format: STATIC_FALLBACK, metadata: "keep" } };
-  let [blob, facts] = await processed("1.0/fetch", jsonBody(asked), header);
-  if (facts.input.frames > 1) {
-    const moving = { url, output: { format: MOVING_FALLBACK } };
-    [blob, facts] = await processed("1.0/fetch", jsonBody(moving), header);
-  }
-  return { kind: "url", name: facts.input.name, blob, url, fetched: facts.input };
+/** Lets the service fetch a source, and loads it. */
+export async function fetched(url: string): Promise<Source> {
+  const kept = await keepUrl(url);
+  const response = await call(`playground/sources/${kept.id}`);
+  if (!response.ok) throw await refused(response);
+  const source: Source = { kind: "url", name: kept.name, blob: await response.blob(), url };
+  sendings.set(source, { id: Promise.resolve(kept.id), abort: new AbortController() });
+  return source;
 }
 
-function jsonBody(document: Document): RequestInit {
-  const body = JSON.stringify({ ...document, response: { mode: "binary" } });
-  return { body, headers: { "Content-Type": "application/json" } };
+/** Sources that were sent, or are being sent. The service gives each an id. */
+const sendings = new WeakMap<Source, { id: Promise<string>; abort: AbortController }>();
+
+/** Returns the id of a source for previews. It is sent once; `onProgress` gets the share that was sent. */
+function kept(source: Source, onProgress: (share: number) => void): Promise<string> {
+  if (source.kind === "example") return Promise.resolve(source.name);
+  const known = sendings.get(source);
+  if (known) return known.id;
+  const abort = new AbortController();
+  const keeping = source.url ? keepUrl(source.url) : keepFile(source, onProgress, abort.signal);
+  const id = keeping.then((found) => found.id);
+  sendings.set(source, { id, abort });
+  id.catch(() => sendings.delete(source));
+  return id;
 }
 
-/** Processes a source, and returns the result in a form that the browser can show. */
-export async function process(
-  source: Pick<Source, "blob" | "name">,
-  asked: Document,
-  header: string,
-  signal?: AbortSignal,
-): Promise<Result> {
-  const started = performance.now();
-  const [blob, facts] = await upload(source, asked, header, signal);
-  const milliseconds = performance.now() - started;
-  const shown = SHOWN_BY_ALL.has(blob.type) ? blob : await viewable(blob, source.name, header, signal);
-  return { blob, facts, milliseconds, shown };
+/** Stops sending a source that is not needed any more. */
+export function stopSending(source: Source): void {
+  sendings.get(source)?.abort.abort();
 }
 
-async function upload(
-  source: Pick<Source, "blob" | "name">,
-  asked: Document,
-  header: string,
-  signal?: AbortSignal,
-): Promise<[Blob, Facts]> {
+async function keepUrl(url: string): Promise<Kept> {
+  return (await post("/playground/sources", { headers: JSON_HEADERS, body: JSON.stringify({ url }) })).source;
+}
+
+async function keepFile({ blob, name }: Source, onProgress: (share: number) => void, signal: AbortSignal): Promise<Kept> {
+  await presets(); // a wrong key is told here: for a request with progress, the browser would ask for a password
   const body = new FormData();
-  body.append("data", JSON.stringify({ ...asked, response: { mode: "binary", plan: true } }));
-  body.append("file", source.blob, source.name);
-  return processed("1.0/upload", { body, signal: signal ?? null }, header);
+  body.append("file", blob, name);
+  const response = await sent("playground/sources", body, onProgress, signal);
+  if (!response.ok) throw await refused(response);
+  return ((await response.json()) as { source: Kept }).source;
 }
 
-async function processed(path: string, options: RequestInit, header: string): Promise<[Blob, Facts]> {
-  const response = await call(path, { method: "POST", ...options });
-  const metadata = response.headers.get(header);
-  if (!response.ok || metadata === null) throw await refused(response, metadata);
-  return [await response.blob(), JSON.parse(metadata) as Facts];
+/** Posts a form as `call` does, and tells how much of it was sent. */
+function sent(path: string, body: FormData, onProgress: (share: number) => void, signal: AbortSignal): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", address(path));
+    for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded / total);
+    request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+    request.onerror = () => reject(new ServiceError(UNREACHABLE));
+    request.onabort = () => reject(new DOMException("", "AbortError"));
+    signal.addEventListener("abort", () => request.abort());
+    if (signal.aborted) reject(new DOMException("", "AbortError"));
+    else request.send(body);
+  });
 }
 
-/** Returns a picture that the browser can show: the given one, or a copy of it that the service makes. */
-export async function viewable(blob: Blob, name: string, header: string, signal?: AbortSignal): Promise<Blob> {
-  const shown = await isShown(blob);
+/**
+ * Processes a source. If the service does not have it any more, it is sent again.
+ *
+ * Without a window, the picture is the result itself.
+ */
+export async function preview(
+  { source, document, window }: { source: Source; document: Document; window?: Size },
+  header: string,
+  signal?: AbortSignal,
+  onProgress: (share: number) => void = () => undefined,
+): Promise<Result> {
+  const request = { ...document, response: { mode: "binary", plan: true } };
+  const ask = async (id: string): Promise<Result> => {
+    const started = performance.now();
+    const body = JSON.stringify({ request, window });
+    const path = `playground/previews/${encodeURIComponent(id)}`;
+    const response = await call(path, { method: "POST", headers: JSON_HEADERS, body, signal: signal ?? null });
+    const metadata = response.headers.get(header);
+    if (!response.ok || metadata === null) throw await refused(response, metadata);
+    const shown = await response.blob();
+    const facts = JSON.parse(metadata) as Facts;
+    return { shown, facts, milliseconds: performance.now() - started, window: window ?? WHOLE };
+  };
+  const id = await kept(source, onProgress);
   signal?.throwIfAborted();
-  if (shown) return blob;
-  const [copy, facts] = await upload({ blob, name }, { output: { format: STATIC_FALLBACK } }, header, signal);
-  if (facts.input.frames === 1) return copy;
-  return (await upload({ blob, name }, { output: { format: MOVING_FALLBACK } }, header, signal))[0];
+  try {
+    return await ask(id);
+  } catch (reason) {
+    if (!(reason instanceof ServiceError && reason.status === NOT_FOUND) || source.kind === "example") throw reason;
+    sendings.delete(source);
+    return ask(await kept(source, onProgress));
+  }
+}
+
+/** Returns a source in a form that the browser can show: its file, or a copy of it that the service makes. */
+export async function viewable(source: Source, header: string): Promise<Blob> {
+  if (await isShown(source.blob)) return source.blob;
+  const copy = await preview({ source, document: { output: { format: STATIC_FALLBACK } } }, header);
+  if (copy.facts.input.frames === 1) return copy.shown;
+  return (await preview({ source, document: { output: { format: MOVING_FALLBACK } } }, header)).shown;
 }
 
 async function isShown(blob: Blob): Promise<boolean> {

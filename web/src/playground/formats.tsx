@@ -5,7 +5,7 @@ import { dssim, type Luma, lumaOf } from "./dssim";
 import type { Change } from "./history";
 import { type Document, toDocument, valuesOf, withFormat } from "./request";
 import { told } from "../shared/service";
-import { process } from "./calls";
+import { preview } from "./calls";
 import * as text from "../shared/text";
 import type { Declarations, Request, Result, Source } from "./types";
 
@@ -15,14 +15,12 @@ interface Props {
   request: Request;
   result: Result | null;
   set: (change: Change) => void;
+  onLook: (result: Result | null) => void;
 }
 
 interface Row {
-  bytes: number;
-  encode: number;
+  result: Result;
   difference: number;
-  /** Sentences about what the format cannot keep. */
-  losses: string[];
 }
 
 /** The rows by format. A text says why there is no row. */
@@ -34,7 +32,7 @@ const MOVING = ["webp", "gif", "apng", "avif"];
 const REFERENCE = "png";
 const DELAY_MS = 400;
 
-export function Formats({ declarations, source, request, result, set }: Props) {
+export function Formats({ declarations, source, request, result, set, onLook }: Props) {
   const { groups, metadata_header: header } = declarations;
   const { frames = 1, alpha = false } = result?.facts.input ?? {};
   const moves = frames > 1;
@@ -45,9 +43,10 @@ export function Formats({ declarations, source, request, result, set }: Props) {
   );
   const { flatten, background } = valuesOf(request, "output");
   const reference = { ...toDocument(request, groups), output: { format: REFERENCE, flatten, background } };
+  useEffect(() => () => onLook(null), [onLook]);
   const rows = useComparison(source, JSON.stringify({ reference, documents }), header);
   if (typeof rows === "string") return <p class="error">{rows}</p>;
-  const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.bytes)));
+  const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.result.facts.output.bytes)));
   const listed = compared.some((format) => format === result?.facts.output.format);
   return (
     <>
@@ -71,7 +70,9 @@ export function Formats({ declarations, source, request, result, set }: Props) {
         {compared.map((format) => (
           <tbody key={format} data-format={format}>
             <tr>
-              <th scope="row">{format}</th>
+              <th scope="row">
+                <Look row={rows[format]} format={format} shown={result} onLook={onLook} />
+              </th>
               <Cells row={rows[format]} largest={largest} />
               <td>
                 <button
@@ -96,13 +97,38 @@ export function Losses({ losses }: { losses: string[] | undefined }) {
   return losses?.length ? <p class="loss">{losses.join(" ")}</p> : null;
 }
 
+/** Shows the result in a format beside the original. */
+function Look({ row, format, shown, onLook }: LookProps) {
+  if (typeof row !== "object") return <>{format}</>;
+  const { result } = row;
+  return (
+    <button
+      type="button"
+      class="look"
+      aria-pressed={shown?.facts.output.format === format}
+      title={`Show ${format} beside the original`}
+      onClick={() => onLook(result)}
+    >
+      {format}
+    </button>
+  );
+}
+
+interface LookProps {
+  row: Row | string | undefined;
+  format: string;
+  shown: Result | null;
+  onLook: (result: Result | null) => void;
+}
+
 function RowOfLosses({ row }: { row: Row | string | undefined }) {
-  if (typeof row !== "object" || row.losses.length === 0) return null;
+  const losses = typeof row === "object" ? row.result.facts.notes : undefined;
+  if (!losses?.length) return null;
   return (
     <tr class="losses">
       <td />
       <td colSpan={5}>
-        <Losses losses={row.losses} />
+        <Losses losses={losses} />
       </td>
     </tr>
   );
@@ -118,12 +144,12 @@ function Cells({ row, largest }: { row: Row | string | undefined; largest: numbe
   }
   return (
     <>
-      <td class="amount">{row ? text.bytes(row.bytes) : "…"}</td>
+      <td class="amount">{row ? text.bytes(row.result.facts.output.bytes) : "…"}</td>
       <td class="meter">
-        <span style={{ width: row ? `${(row.bytes / largest) * 100}%` : "0" }} />
+        <span style={{ width: row ? `${(row.result.facts.output.bytes / largest) * 100}%` : "0" }} />
       </td>
       <td class="amount">{row ? row.difference.toFixed(4) : ""}</td>
-      <td class="amount">{row ? text.milliseconds(row.encode) : ""}</td>
+      <td class="amount">{row ? text.milliseconds(row.result.facts.timing.encode) : ""}</td>
     </>
   );
 }
@@ -152,11 +178,10 @@ function useComparison(source: Source | null, asked: string, header: string): Ro
     const show = (rows: Rows | string) => {
       if (!abort.signal.aborted) setFound({ source, asked, rows });
     };
-    const made = (document: Document) => process(source, document, header, abort.signal);
+    const made = (document: Document) => preview({ source, document }, header, abort.signal);
     const measured = async (document: Document, reference: Luma): Promise<Row> => {
-      const { blob, shown, facts } = await made(document);
-      const difference = dssim(reference, await lumaOf(shown));
-      return { bytes: blob.size, encode: facts.timing.encode, difference, losses: facts.notes ?? [] };
+      const result = await made(document);
+      return { result, difference: dssim(reference, await lumaOf(result.shown)) };
     };
     const compare = async () => {
       const { reference, documents } = JSON.parse(asked) as Asked;

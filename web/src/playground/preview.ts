@@ -2,9 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ServiceError, told, UNREACHABLE } from "../shared/service";
-import { process, viewable } from "./calls";
+import { preview, stopSending, viewable } from "./calls";
 import type { Document } from "./request";
-import type { Result, Source } from "./types";
+import type { Result, Size, Source } from "./types";
+import { covers } from "./view";
 
 const PATIENCE_MS = 250;
 const RETRY_MS = 2000;
@@ -13,10 +14,14 @@ const NO_ANSWER = -1;
 interface Asked {
   source: Source;
   document: Document;
+  /** Where the result is shown. */
+  window: Size;
 }
 
 /** The picture of one request, with all that belongs to it. */
-export interface Shown extends Asked {
+export interface Shown {
+  source: Source;
+  document: Document;
   result: Result;
   /** The source in a form that the browser can show. It is null until it is loaded, and if there is no such form. */
   original: Blob | null;
@@ -27,6 +32,8 @@ export interface Preview {
   /** Why the current request has no result. */
   error: ServiceError | null;
   busy: boolean;
+  /** Which share of the source was sent, while it is sent. */
+  sent: number | null;
 }
 
 interface State {
@@ -42,27 +49,33 @@ interface State {
  * If it is not, it is aborted, and the service stops its work. If the service cannot be reached, the request is
  * repeated until it answers.
  */
-export function usePreview(source: Source | null, document: Document, header: string): Preview {
+export function usePreview(source: Source | null, document: Document, window: Size | null, header: string): Preview {
   const [{ shown, failed, busy }, setState] = useState<State>({ shown: null, failed: null, busy: false });
+  const [sent, setSent] = useState<number | null>(null);
   const [attempt, setAttempt] = useState(0);
-  const running = useRef<AbortController | null>(null);
+  const running = useRef<{ asked: Asked; abort: AbortController } | null>(null);
   const waiting = useRef<Asked | null>(null);
   const originals = useRef(new WeakMap<Source, Promise<Blob | null>>());
+  const latest = useRef<Shown | null>(null);
+  latest.current = shown;
 
   useEffect(() => {
-    if (!source || !header) return;
+    if (!source || !window || !header) return;
+    const before = latest.current;
+    if (before?.source === source && before.document === document && covers(before.result, window)) return;
     const originalOf = (asked: Source): Promise<Blob | null> => {
-      const known = originals.current.get(asked) ?? viewable(asked.blob, asked.name, header).catch(() => null);
+      const known = originals.current.get(asked) ?? viewable(asked, header).catch(() => null);
       originals.current.set(asked, known);
       return known;
     };
     const start = async (asked: Asked): Promise<void> => {
       const abort = new AbortController();
-      running.current = abort;
+      running.current = { asked, abort };
       setState((before) => ({ ...before, busy: true }));
-      const coming = originalOf(asked.source);
       try {
-        const result = await process(asked.source, asked.document, header, abort.signal);
+        const making = preview(asked, header, abort.signal, setSent);
+        const coming = originalOf(asked.source);
+        const result = await making;
         setState(({ shown: before }) => {
           const original = before?.source === asked.source ? before.original : null;
           return { shown: { ...asked, result, original }, failed: null, busy: false };
@@ -84,20 +97,27 @@ export function usePreview(source: Source | null, document: Document, header: st
         }
       }
       running.current = null;
+      setSent(null);
       const next = waiting.current;
       waiting.current = null;
       if (next) void start(next);
     };
-    waiting.current = { source, document };
+    const asked = { source, document, window };
+    waiting.current = asked;
     const overtaken = running.current;
     if (!overtaken) {
       waiting.current = null;
-      void start({ source, document });
+      void start(asked);
       return;
     }
-    const timer = setTimeout(() => overtaken.abort(), PATIENCE_MS);
+    if (overtaken.asked.source !== source) {
+      overtaken.abort.abort();
+      stopSending(overtaken.asked.source);
+      return;
+    }
+    const timer = setTimeout(() => overtaken.abort.abort(), PATIENCE_MS);
     return () => clearTimeout(timer);
-  }, [source, document, header, attempt]);
+  }, [source, document, window, header, attempt]);
 
   const error = failed && failed.source === source && failed.document === document ? failed.error : null;
   useEffect(() => {
@@ -105,5 +125,5 @@ export function usePreview(source: Source | null, document: Document, header: st
     const timer = setTimeout(() => setAttempt((count) => count + 1), RETRY_MS);
     return () => clearTimeout(timer);
   }, [error]);
-  return { shown, error, busy };
+  return { shown, error, busy, sent };
 }

@@ -8,7 +8,7 @@ import { Plan } from "./plan";
 import type { Shown } from "./preview";
 import type { Document } from "./request";
 import * as text from "../shared/text";
-import type { Declarations, ImageFacts, Request, Result, Source } from "./types";
+import type { Declarations, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -17,6 +17,8 @@ interface Props {
   document: Document;
   shown: Shown | null;
   set: (change: Change) => void;
+  /** Shows another result beside the original, or that of the request again. */
+  onLook: (result: Result | null) => void;
 }
 
 const TABS = ["Result", "Formats", "Code"] as const;
@@ -56,7 +58,7 @@ export function Results(props: Props) {
       </div>
       <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
         {tab !== "Formats" && <Losses losses={result?.facts.notes} />}
-        {tab === "Result" && shown && <Numbers result={shown.result} fetched={shown.source.fetched} />}
+        {tab === "Result" && shown && <Numbers result={shown.result} />}
         {tab === "Formats" && <Formats {...props} result={result} />}
         {tab === "Code" && <Code {...props} result={result} />}
       </div>
@@ -64,30 +66,23 @@ export function Results(props: Props) {
   );
 }
 
-function Summary({ result, source }: Shown) {
+function Summary({ result }: Shown) {
   const { output, input } = result.facts;
-  const original = source.fetched ?? input;
   return (
     <p class="summary">
       <span>{output.format}</span>
       <span>{text.size(output)}</span>
       <span>
-        {text.bytes(output.bytes)} <small>{text.change(original.bytes, output.bytes)}</small>
+        {text.bytes(output.bytes)} <small>{text.change(input.bytes, output.bytes)}</small>
       </span>
       <span>{text.milliseconds(result.milliseconds)}</span>
     </p>
   );
 }
 
-function Numbers({ result, fetched }: { result: Result; fetched: ImageFacts | undefined }) {
+function Numbers({ result }: { result: Result }) {
   return (
     <div class="numbers">
-      {fetched && (
-        <p class="note">
-          Time and plan are of previews, which start from a lossless copy ({result.facts.input.format},{" "}
-          {text.bytes(result.facts.input.bytes)}) of the fetched {fetched.format}.
-        </p>
-      )}
       <Times result={result} />
       {result.facts.plan && <Plan input={result.facts.input} steps={result.facts.plan} />}
     </div>

@@ -29,8 +29,8 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
   }, [onFile]);
   return (
     <div class="source">
-      <button type="button" onClick={() => chooser.current?.click()}>
-        Choose a picture
+      <button type="button" class="choose" onClick={() => chooser.current?.click()}>
+        Choose a picture<span class="drop-hint">, drop or paste one</span>
       </button>
       <input
         ref={chooser}

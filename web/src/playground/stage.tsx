@@ -5,15 +5,22 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { bytes } from "../shared/text";
 import type { Shown } from "./preview";
 import type { Size } from "./types";
-import { dragged, placed, type Point, scaled, type View, visible, zoomed } from "./view";
+import { dragged, neededPixels, placed, type Point, scaled, type View, visible, zoomed } from "./view";
 
 interface Props {
   shown: Shown | null;
+  /** What the result is called beside the original. */
+  label: string;
   busy: boolean;
+  /** What has to happen before the next picture can be made, if it takes long. */
+  waiting: string;
   /** The current request has no result, so that the picture is one of an earlier request. */
   stale: boolean;
   /** Shows the result alone. */
   plain: boolean;
+  /** Is called with the pixels that the result needs. */
+  onWindow: (window: Size) => void;
+  onDownload: () => void;
   children?: ComponentChildren;
 }
 
@@ -25,7 +32,7 @@ const WHEEL_FACTOR = 1.0015; // of a pixel; a notch of most wheels is 100 or 120
 const LINE = 16;
 const OWN_POINTERS = ".divider, .crop";
 
-export function Stage({ shown, busy, stale, plain, children }: Props) {
+export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
   const [divider, setDivider] = useState(50);
   const [view, setView] = useState<View | null>(null);
   const frame = useRef<HTMLDivElement>(null);
@@ -39,9 +46,15 @@ export function Stage({ shown, busy, stale, plain, children }: Props) {
     if (output && room) setView((before) => next(before, output, room));
   };
   const gestures = useGestures(frame, change);
+  useEffect(() => {
+    if (room) onWindow(neededPixels(view, room, devicePixelRatio));
+  }, [view, room, onWindow]);
   if (!output || !room) return (
-    <div class="stage empty" ref={frame} aria-busy={busy}>
-      {!busy && <p>Drop a picture here, paste one, or choose one above.</p>}
+    <div class="stage-area">
+      <div class="stage empty" ref={frame} aria-busy={busy}>
+        {waiting ? <p class="waiting">{waiting}</p> : !busy && <p>Drop a picture here, paste one, or choose one above.</p>}
+      </div>
+      <div class="zoom" />
     </div>
   );
   const box = placed(view, output, room);
@@ -92,10 +105,12 @@ export function Stage({ shown, busy, stale, plain, children }: Props) {
             <Divider at={divider} onMove={setDivider} />
             <p class="labels" aria-hidden="true">
               <span>Original</span>
-              <span>Result</span>
+              <span>{label}</span>
             </p>
           </div>
         )}
+        {busy && <span class="busy" />}
+        {waiting && <p class="waiting">{waiting}</p>}
       </div>
       <div class="zoom" role="group" aria-label="Zoom">
         <button type="button" aria-pressed={view === null} onClick={() => setView(null)}>
@@ -113,7 +128,9 @@ export function Stage({ shown, busy, stale, plain, children }: Props) {
         ))}
         {view && !SCALES.includes(view.scale) && <output>{Math.round(view.scale * 100)} %</output>}
         <span class="size">{bytes(output.bytes)}</span>
-        {busy && <span class="busy" />}
+        <button type="button" class="download primary" disabled={stale} onClick={onDownload}>
+          Download
+        </button>
       </div>
     </div>
   );

@@ -24,7 +24,7 @@ export type Values = Readonly<Record<string, Value>>;
 /** Values that were given, by operation or filter and by parameter. */
 export type Request = Readonly<Record<string, Values>>;
 
-export type Facts = Answer<"/1.0/upload", "post">;
+export type Facts = Answer<"/playground/previews/{source}", "post">;
 export type ImageFacts = Facts["input"];
 export type SourceFacts = Pick<ImageFacts, "width" | "height" | "orientation" | "frames">;
 export type PlanStep = NonNullable<Facts["plan"]>[number];
@@ -40,14 +40,13 @@ export interface Source {
   name: string;
   blob: Blob;
   url?: string;
-  /** Facts of a fetched picture. `blob` is a copy in another format. */
-  fetched?: ImageFacts;
 }
 
-/** A result, and a form of it that the browser can show. */
+/** The facts of a result, and the picture that the browser shows of it. */
 export interface Result {
-  blob: Blob;
-  shown: Blob;
   facts: Facts;
+  /** A still result is reduced to the window. */
+  shown: Blob;
+  window: Size;
   milliseconds: number;
 }

@@ -1,6 +1,9 @@
 /** Where a picture lies in its window: fitted into it, or at a scale around a point. Lengths are CSS pixels. */
 
-import type { Size } from "./types";
+import type { Result, Size } from "./types";
+
+/** A window that shows every pixel of any result. */
+export const WHOLE: Size = { width: 16384, height: 16384 };
 
 export interface Point {
   x: number;
@@ -74,4 +77,19 @@ export function dragged(view: View | null, by: Point, picture: Size, room: Size)
 export function visible({ x, y, width, height }: Placed, room: Size): Point & Size {
   const [left, top] = [Math.max(0, x), Math.max(0, y)];
   return { x: left, y: top, width: Math.min(room.width, x + width) - left, height: Math.min(room.height, y + height) - top };
+}
+
+const WINDOW_STEP = 128; // CSS pixels: a window that grows a little needs no new preview
+
+/** Returns the pixels that a view needs of a result: those of the window, or all of them at any zoom. */
+export function neededPixels(view: View | null, room: Size, density: number): Size {
+  if (view) return WHOLE;
+  const stepped = (length: number) => Math.ceil((Math.ceil(length / WINDOW_STEP) * WINDOW_STEP) * density);
+  return { width: stepped(room.width), height: stepped(room.height) };
+}
+
+/** Returns true if a result has the pixels that a window needs. */
+export function covers({ facts: { output }, window: had }: Result, window: Size): boolean {
+  const whole = output.frames > 1 || (output.width <= had.width && output.height <= had.height);
+  return whole || (had.width >= window.width && had.height >= window.height);
 }

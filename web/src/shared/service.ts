@@ -20,7 +20,7 @@ export const UNREACHABLE = 0;
 export class ServiceError extends Error {
   constructor(
     readonly status: number,
-    message: string,
+    message = "The service cannot be reached. Is it still running?",
     readonly problems: Problem[] = [],
   ) {
     super(message);
@@ -38,15 +38,28 @@ export function address(path: string): string {
   return new URL(`../${path}`, document.baseURI).href;
 }
 
+/** Returns the header that carries the key. */
+export function authorization(): Record<string, string> {
+  return keys.get() ? { Authorization: `Bearer ${keys.get()}` } : {};
+}
+
+/** Takes the key of a local playground, which nobody has to be asked for. Returns true if it is a new one. */
+export async function takeLocalKey(): Promise<boolean> {
+  const known = keys.get();
+  const { key } = await get("/playground/key.json").catch(() => ({ key: null }));
+  if (key) keys.set(key);
+  return keys.get() !== known;
+}
+
 export async function call(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = new Headers(options.headers);
-  if (keys.get()) headers.set("Authorization", `Bearer ${keys.get()}`);
+  for (const [name, value] of Object.entries(authorization())) headers.set(name, value);
   try {
     // With credentials, the browser would open its own password dialog after a 401.
     return await fetch(address(path), { ...options, headers, credentials: "omit" });
   } catch (error) {
     if (error instanceof DOMException) throw error; // aborted
-    throw new ServiceError(UNREACHABLE, "The service cannot be reached. Is it still running?");
+    throw new ServiceError(UNREACHABLE);
   }
 }
 

@@ -1,0 +1,225 @@
+"""Previews of the playground: a source is sent once, and each preview of it names it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import attrs
+
+from imgsvc_core import FORMATS
+from imgsvc_http.answering.answers import Preview, documented
+from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.answering.header_fields import combined
+from imgsvc_http.answering.json_schema import FILE, form_schema, path_parameter
+from imgsvc_http.answering.responses import Response, finished, picture
+from imgsvc_http.call import Call
+from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
+from imgsvc_http.gate import quota
+from imgsvc_http.pipeline import Source
+from imgsvc_http.receiving.processing_request import parse_request, request_body_schema
+from imgsvc_http.routing import Route
+from imgsvc_http.workers.tasks import Inspect
+
+_MOST_SIDE = 16_384
+
+
+@attrs.frozen(kw_only=True)
+class KeptSource:
+    """A source that previews can name."""
+
+    id: str = documented("It comes from the content, so the same source has the same id.")
+    name: str = documented("Name of its file.")
+
+
+@attrs.frozen(kw_only=True)
+class KeptSourceAnswer:
+    """The source."""
+
+    source: KeptSource
+
+
+async def keep(call: Call) -> KeptSourceAnswer:
+    """Keep a picture for previews with the same key, until none has been made of it for some minutes.
+
+    It comes with the request, or from a URL.
+    """
+    if call.request.content_type == "application/json":
+        return await _keep_from_url(call)
+    kept = call.services.kept_sources
+    limit = min(call.services.settings.limits.source_bytes or kept.most_bytes, kept.most_bytes)
+    with call.services.source_files.file(call.request.content_length, call.account) as file:
+        name = await call.form(file, limit)
+        return await _kept(call, file.path, name)
+
+
+async def _keep_from_url(call: Call) -> KeptSourceAnswer:
+    limits = call.services.settings.limits
+    request = parse_request(await call.json(), limits, fetching=True)
+    source, release = await call.services.pipeline.fetched(request, call.account)
+    try:
+        return await _kept(call, source.path, source.name)
+    finally:
+        release()
+
+
+async def _kept(call: Call, path: Path, name: str) -> KeptSourceAnswer:
+    """Keep a file if it is a picture."""
+    services = call.services
+    task = Inspect(name=name, limits=services.settings.limits)
+    facts = (await services.pipeline.workers.run(task, path, account=call.account)).facts
+    suffix = FORMATS[facts["format"]].suffix
+    id_ = await asyncio.to_thread(services.kept_sources.keep, _owner(call), path, suffix)
+    return KeptSourceAnswer(source=KeptSource(id=id_, name=facts["name"]))
+
+
+async def original(call: Call) -> Response:
+    """Return a kept source."""
+    id_ = call.request.match_info["source"]
+    async with _opened(call, id_) as path:
+        data = await asyncio.to_thread(path.read_bytes)
+    headers = {
+        "Content-Type": MEDIA_TYPES[Path(id_).suffix],
+        "Content-Disposition": "attachment",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(HTTPStatus.OK, headers, data)
+
+
+async def preview(call: Call) -> Response:
+    """Process a kept source or an example, and store nothing.
+
+    The body has the ``request``, and may have the ``window`` (``width`` and ``height``) of a browser. A still
+    picture is reduced to it, and formats that browsers do not show become PNG. The facts are those of the
+    result itself.
+    """
+    asked = await call.json()
+    if not isinstance(asked, dict) or not isinstance(asked.get("request"), dict):
+        raise invalid("request", "The body must be an object with the 'request'")
+    window = _window_of(asked.get("window"))
+    services = call.services
+    call.document = asked["request"]
+    request = parse_request(
+        call.document,
+        services.settings.limits,
+        fetching=False,
+        binary_header=call.binary_header,
+        presets=await services.presets.of(call.account),
+    )
+    accept = combined(call.request.headers, "Accept") if request.is_binary else None
+    counter = quota.Count(services.quota, call.account)
+    id_ = call.request.match_info["source"]
+    async with _opened(call, id_) as path:
+        done = await services.pipeline.preview(
+            call.id, request, counter, Source(path, id_), accept=accept, window=window
+        )
+    if request.is_binary:
+        return picture(done.text, done.data, done.media_type, call.app.names)
+    return finished(done.text)
+
+
+def _window_of(given: object) -> tuple[int, int] | None:
+    """Return the size of the window, if there is one."""
+    if given is None:
+        return None
+    width, height = (given.get("width"), given.get("height")) if isinstance(given, dict) else (None, None)
+    if _is_side(width) and _is_side(height):
+        return width, height
+    expected = f"The 'window' must be an object with 'width' and 'height' within 1 to {_MOST_SIDE}"
+    raise invalid("window", expected)
+
+
+def _is_side(value: object) -> TypeGuard[int]:
+    return type(value) is int and 1 <= value <= _MOST_SIDE
+
+
+@contextlib.asynccontextmanager
+async def _opened(call: Call, id_: str) -> AsyncIterator[Path]:
+    """Give the path of an example or of a kept source, which stays readable during the block."""
+    if id_ in examples():
+        yield examples()[id_]
+        return
+    try:
+        file = await asyncio.to_thread(call.services.kept_sources.open, _owner(call), id_)
+    except FileNotFoundError:
+        raise refusal("not_found", what="source") from None
+    with file:
+        yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+
+
+def _owner(call: Call) -> str:
+    key_id = call.principal.key_id
+    assert key_id is not None  # only API keys have the scope
+    return key_id
+
+
+def _body_schema() -> dict[str, Any]:
+    side = {"type": "integer", "minimum": 1, "maximum": _MOST_SIDE}
+    return {
+        "type": "object",
+        "properties": {
+            "request": request_body_schema(fetching=False),
+            "window": {
+                "type": ["object", "null"],
+                "properties": {"width": side, "height": side},
+                "required": ["width", "height"],
+            },
+        },
+        "required": ["request"],
+    }
+
+
+_SOURCE = path_parameter("source", "Id of a kept source, or the name of an example.")
+
+ROUTES = (
+    Route(
+        "POST",
+        "/playground/sources",
+        keep,
+        "Keep a source for previews",
+        "Playground",
+        answer=KeptSourceAnswer,
+        bodies={
+            "multipart/form-data": form_schema(),
+            "application/json": {
+                "type": "object",
+                "properties": {"url": {"type": "string"}},
+                "required": ["url"],
+            },
+        },
+        failures=(424,),
+        scope="process",
+        is_queued=True,
+    ),
+    Route(
+        "GET",
+        "/playground/sources/{source}",
+        original,
+        "A kept source",
+        "Playground",
+        parameters=(_SOURCE,),
+        replies={200: ("The picture.", {"image/*": FILE})},
+        failures=(404,),
+        scope="process",
+    ),
+    Route(
+        "POST",
+        "/playground/previews/{source}",
+        preview,
+        "A preview",
+        "Playground",
+        answer=Preview,
+        parameters=(_SOURCE,),
+        bodies={"application/json": _body_schema()},
+        failures=(402, 404),
+        scope="process",
+        binary=True,
+        is_queued=True,
+    ),
+)
