@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ import attrs
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_batch.naming import Template
 from imgsvc_batch.results import check_path, remove, remove_object, stage, write_object
-from imgsvc_core import FORMATS, Limits, NameCollision, Result, Spec
+from imgsvc_core import FORMATS, ImageInfo, Limits, NameCollision, Spec
 from imgsvc_core.sources import ByteSource, open_bytes
 
 _IN_MEMORY_BYTES = 2**25  # larger files are read as libvips decodes them
@@ -88,6 +89,14 @@ class TaskResult:
     staged: Mapping[str, str] = attrs.field(factory=dict)
 
 
+@attrs.frozen
+class _Encoded:
+    """A result of a variant: its facts and its bytes."""
+
+    output: ImageInfo
+    data: bytes
+
+
 def run_tasks(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
     """Process several inputs. Across a network, some are read and written while one is computed."""
     if not job.remote or len(tasks) == 1:
@@ -122,13 +131,19 @@ def run_task(
     return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged)
 
 
-def _process(job: Job, source: ByteSource) -> dict[str, Result[bytes]]:
+def _process(job: Job, source: ByteSource) -> dict[str, _Encoded]:
     from imgsvc_core import process_variants
 
-    return process_variants(source, job.variants, limits=job.limits, threads=1, watermarks=job.watermarks)
+    files = {variant: io.BytesIO() for variant in job.variants}  # targets, so that no pixels are kept
+    results = process_variants(
+        source, job.variants, files, limits=job.limits, threads=1, watermarks=job.watermarks
+    )
+    return {
+        variant: _Encoded(result.output, files[variant].getvalue()) for variant, result in results.items()
+    }
 
 
-def _name(job: Job, task: Task, results: Mapping[str, Result[bytes]], digest: str) -> tuple[Output, ...]:
+def _name(job: Job, task: Task, results: Mapping[str, _Encoded], digest: str) -> tuple[Output, ...]:
     """Name the results. Variants with the same name and the same content share one output."""
     outputs: dict[str, Output] = {}
     for variant, result in results.items():
@@ -143,7 +158,7 @@ def _name(job: Job, task: Task, results: Mapping[str, Result[bytes]], digest: st
     return tuple(outputs.values())
 
 
-def _output(job: Job, task: Task, variant: str, result: Result[bytes], digest: str) -> Output:
+def _output(job: Job, task: Task, variant: str, result: _Encoded, digest: str) -> Output:
     made = result.output
     suffix = FORMATS[made.format].suffix
     size = {"width": made.width, "height": made.height}
@@ -152,7 +167,7 @@ def _output(job: Job, task: Task, variant: str, result: Result[bytes], digest: s
 
 
 def _write(
-    job: Job, task: Task, outputs: Sequence[Output], results: Mapping[str, Result[bytes]]
+    job: Job, task: Task, outputs: Sequence[Output], results: Mapping[str, _Encoded]
 ) -> dict[str, str]:
     """Write all results or none. Return the files that are to be moved to their places, by output path."""
     undo = contextlib.ExitStack()

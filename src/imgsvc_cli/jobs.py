@@ -25,16 +25,22 @@ _PIPE = "-"
 
 @attrs.frozen
 class Done:
-    """A result and where it is: ``target`` is a path or fsspec URL, ``url`` the address in a store."""
+    """A result and where it is: ``target`` is a path or fsspec URL, ``url`` the address in a store.
+
+    ``name`` is that of the file, if the result does not know it.
+    """
 
     result: imgsvc.Result
     target: str | None = None
     url: str | None = None
+    name: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
         target = None if self.target is None else shown_url(self.target)
         facts = {"target": target, **self.result.to_dict()}
+        if self.name:
+            facts["output"]["name"] = self.name
         if self.url is not None:
             facts["output"]["url"] = self.url
         return facts
@@ -89,7 +95,7 @@ class Job:
         saved = f"{(after.bytes - before.bytes) / before.bytes:+.0%}" if before.bytes else ""
         seconds = sum(attrs.astuple(result.timing)) / 1000
         width, height = before.upright_size
-        where = done.url or after.name or "standard output"
+        where = done.url or done.name or after.name or "standard output"
         return (
             f"{self.label} {width}x{height} {size(before.bytes)} -> {where} "
             f"{after.width}x{after.height} {size(after.bytes)} ({saved}), {seconds:.2f} s"
@@ -139,7 +145,7 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     result = process(source, request)
     path = _free_place(job, imgsvc.FORMATS[result.output.format])
     result.save(path)
-    return Done(attrs.evolve(result, output=attrs.evolve(result.output, name=name_of(path))), path)
+    return Done(result, path, name=name_of(path))
 
 
 def _is_folder(target: str) -> bool:

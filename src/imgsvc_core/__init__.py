@@ -41,6 +41,7 @@ from imgsvc_core.inspection import explain, inspect, palette
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import PHASES, Plan
 from imgsvc_core.plan.faces import Face
+from imgsvc_core.sources.receiving import Source
 from imgsvc_core.spec import (
     FACTS,
     OPERATIONS,
@@ -64,21 +65,25 @@ from imgsvc_core.spec.adjust import *
 from imgsvc_core.spec.filters import *
 from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
-from imgsvc_core.targets.result import Result, Timing
+from imgsvc_core.targets.result import Result, Timing, Variants
+from imgsvc_core.targets.writing import Target
 
 if TYPE_CHECKING:
-    from imgsvc_core.processing import process, process_variants
+    from imgsvc_core._runtime.workers import WorkerPool
+    from imgsvc_core.processing import process, process_variants, to_numpy
     from imgsvc_core.similarity.comparison import Similarity, compare
 
 __version__ = "1.0.0"
 
 _LATER = {
+    "WorkerPool": "imgsvc_core._runtime.workers",
     "process": "imgsvc_core.processing",
     "process_variants": "imgsvc_core.processing",
+    "to_numpy": "imgsvc_core.processing",
     "Similarity": "imgsvc_core.similarity.comparison",
     "compare": "imgsvc_core.similarity.comparison",
 }
-"""The names of modules that load libvips."""
+"""The names of modules that load libvips or an event loop."""
 
 
 def __getattr__(name: str) -> Any:
@@ -125,18 +130,22 @@ __all__ = [
     "Result",
     "ScratchUnwritable",
     "Similarity",
+    "Source",
     "SourceError",
     "SourceTooLarge",
     "SourceUnreachable",
     "Spec",
     "SpecError",
+    "Target",
     "TargetError",
     "TimeLimitExceeded",
     "Timing",
     "UnsupportedFormat",
     "UnsupportedOperation",
+    "Variants",
     "Watermark",
     "WorkerDied",
+    "WorkerPool",
     "__version__",
     "compare",
     "explain",
@@ -147,6 +156,7 @@ __all__ = [
     "process",
     "process_variants",
     "request_schema",
+    "to_numpy",
     "unparse",
 ]
 __all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, BinaryIO, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, Unpack, overload
 
 import attrs
 import pyvips
@@ -15,11 +15,12 @@ from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import ImgsvcError, SourceError, SpecError
+from imgsvc_core.errors import ImgsvcError, SourceError, SpecError, TargetError
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.memory import Computed, computed
 from imgsvc_core.formats.raster import Raster
-from imgsvc_core.formats.saving import Encoded, save
+from imgsvc_core.formats.saving import Encoded
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
@@ -38,9 +39,13 @@ from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
-from imgsvc_core.targets.encoding import encode_best
-from imgsvc_core.targets.result import Result, Timing
+from imgsvc_core.targets.encoding import encode, is_encoded_once
+from imgsvc_core.targets.pending import Pending
+from imgsvc_core.targets.result import Finished, Result, Timing, Variants
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _DEFAULT_LIMITS = Limits()
 
@@ -87,6 +92,10 @@ def process(
 ) -> Result[Any]:
     """Process one image as a request asks.
 
+    Without a target the pixels are computed, and encoded only when `Result.data`, `Result.save` or a fact of
+    the encoded image is asked for. Errors of the encoder come then, and the time limit goes on then. With a
+    target the image is encoded while it is computed, which takes less memory.
+
     Args:
         source: a path, an fsspec URL, encoded bytes, a binary file object, a Pillow image, a pyvips image, or
             a numpy array of height x width (x channels) in ``uint8``, ``uint16``, ``bool`` or floats from 0
@@ -118,22 +127,74 @@ def process(
     return result
 
 
+@overload
+def process_variants(
+    source: Source,
+    variants: Mapping[str, Request],
+    targets: None = None,
+    **options: Unpack[ProcessOptions],
+) -> Variants[bytes]: ...
+@overload
+def process_variants(
+    source: Source,
+    variants: Mapping[str, Request],
+    targets: str | Mapping[str, Target],
+    **options: Unpack[ProcessOptions],
+) -> Variants[None]: ...
 @without_pictures
 def process_variants(
-    source: Source, variants: Mapping[str, Request], **options: Unpack[ProcessOptions]
-) -> dict[str, Result[bytes]]:
+    source: Source,
+    variants: Mapping[str, Request],
+    targets: str | Mapping[str, Target] | None = None,
+    **options: Unpack[ProcessOptions],
+) -> Variants[Any]:
     """Process one image as several requests ask. The image is decoded once for all of them.
 
     Args:
         source: as in `process`.
         variants: requests by name.
+        targets: targets by name, or a path or URL in which ``{name}`` stands for the name of the variant,
+            such as ``small/photo-{name}.webp``.
         options: as in `process`. ``limits`` hold for each variant, but ``seconds`` for all variants
             together.
 
-    Return the results by name, their bytes in ``Result.data``. Raises what `process` raises.
+    Return the results by name. Raises what `process` raises.
     """
-    wanted = [_Wanted(parse(spec), variant=variant) for variant, spec in variants.items()]
-    return dict(zip(variants, _run(source, wanted, **options), strict=True))
+    places = _targets(variants, targets)
+    wanted = [_Wanted(parse(spec), places.get(name), variant=name) for name, spec in variants.items()]
+    return Variants(zip(variants, _run(source, wanted, **options), strict=True))
+
+
+def _targets(variants: Iterable[str], targets: str | Mapping[str, Target] | None) -> Mapping[str, Target]:
+    """Return the target of each variant, or nothing.
+
+    Raises:
+        TargetError: a variant has no target, or two have the same.
+    """
+    names = tuple(variants)
+    if targets is None:
+        return {}
+    if isinstance(targets, str):
+        if "{name}" not in targets and len(names) > 1:
+            raise TargetError(f"Target '{targets}' must hold '{{name}}' for {len(names)} variants.")
+        return {name: targets.replace("{name}", name) for name in names}
+    for name in names:
+        if targets.get(name) is None:
+            raise TargetError(f"Targets must have one for each variant, got none for '{name}'.")
+        check_target(targets[name])
+    return targets
+
+
+def to_numpy(
+    source: Source, spec: Request | None = None, **options: Unpack[ProcessOptions]
+) -> npt.NDArray[Any]:
+    """Return the pixels of an image as a request asks, without encoding them, as `Result.to_numpy` does.
+
+    The array is what a worker process can send back: ``pool.submit(imgsvc.to_numpy, "a.jpg", spec)``.
+
+    Raises what `process` raises.
+    """
+    return process(source, spec, **options).to_numpy()
 
 
 @attrs.frozen(eq=False)
@@ -169,12 +230,12 @@ class _Job:
 
 @frozen
 class _Made:
-    """An unfinished result: the encoded bytes, and what is known of the source."""
+    """An unfinished result: the encoded bytes or the pixels, and what is known of the source."""
 
     info: ImageInfo
     plan: Plan
     faces: tuple[Face, ...] | None
-    encoded: Encoded
+    picture: Encoded | Computed | Raster
     timing: Timing
 
 
@@ -195,7 +256,7 @@ def _run(
     for one in wanted:
         for id in one.spec.pictures:
             if id not in marks:
-                with _naming(one):
+                with _naming(one.variant):
                     marks[id] = receive_watermark(id, watermarks, limits, deadline)
     job = _Job(
         source=source,
@@ -210,7 +271,7 @@ def _run(
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
             if one.target is not None:
-                _hand_over(made[one].encoded, one.target, one.file)
+                _hand_over(made[one].picture, one.target, one.file)
     return [_result(job, one, made[one]) for one in wanted]
 
 
@@ -219,8 +280,9 @@ def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wa
     return attrs.evolve(one, file=files.enter_context(open_target(target))) if is_file(target) else one
 
 
-def _hand_over(encoded: Encoded, target: Target, file: BinaryIO | None) -> None:
+def _hand_over(encoded: Encoded | Computed | Raster, target: Target, file: BinaryIO | None) -> None:
     """Write encoded bytes to a target. No deadline applies, because a slow receiver is not a slow image."""
+    assert isinstance(encoded, Encoded)
     if encoded.data is None:
         return
     if file is not None:
@@ -244,7 +306,7 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
     plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
         made: dict[_Wanted, _Made] = {}
-        started = job.started
+        started, kept = job.started, 0
         for settings, served in decodings(plans):
             image = opened.load(settings)
             if not isinstance(image, Raster):
@@ -260,8 +322,10 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
                 with translate_errors(info.format):
                     image = in_memory(image)
             for one, plan in served.items():
-                with _naming(one):
+                with _naming(one.variant):
+                    check_memory(kept + plan.memory, job.limits)
                     made[one] = _make(job, one, plan, image, told, started)
+                kept += made[one].plan.kept
                 started = time.perf_counter()
     return made
 
@@ -279,70 +343,106 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
             borders[trim] = find_border(opened, trim, job.limits, job.deadline)
         for item in one.spec.filter:
             if isinstance(item, NinePatch) and item.id not in frames:
-                with _naming(one):
+                with _naming(one.variant):
                     frames[item.id] = job.watermarks.sides(item.id)
     return Seen(faces=faces, borders=borders, frames=frames)
 
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
-    with _naming(one):
+    with _naming(one.variant):
         suffix = "" if one.target is None else suffix_of(one.target)
-        return compile_plan(one.spec, info, limits=job.limits, seen=seen, suffix=suffix, accept=job.accept)
+        return compile_plan(
+            one.spec,
+            info,
+            limits=job.limits,
+            seen=seen,
+            suffix=suffix,
+            accept=job.accept,
+            keeps_pixels=one.target is None,
+        )
 
 
 def _make(
     job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image | Raster, told: ImageInfo, started: float
 ) -> _Made:
-    """Render and encode a decoded image."""
+    """Render a decoded image. Encode it if there is a target, or compute its pixels."""
     loaded = time.perf_counter()
     with translate_errors(plan.info.format):
         rendered = render(image, plan, partial(job.watermarks.picture, memory=plan.memory))
-    image, facts = _measured(rendered.image, plan) if plan.facts else (rendered.image, {})
-    rendered_at = time.perf_counter()
-    if not isinstance(image, Raster):
-        image = job.deadline.watch(image)
-    if len(plan.save) > 1 or plan.save_exactly:
-        encoded = encode_best(image, plan.save, plan.save_exactly)
-    else:
-        encoded = save(image, plan.save[0], one.file, digest=job.digest)
-    if facts:
-        encoded = attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts))
-    timing = Timing.between(started, loaded, rendered_at, time.perf_counter())
-    return _Made(told, plan, plan.faces_in_result(rendered.regions), encoded, timing)
+        image = rendered.image
+        if not isinstance(image, Raster):
+            image = job.deadline.watch(image)
+        picture: Encoded | Computed | Raster
+        if one.target is None:
+            picture = computed(image, deep=plan.save[0].depth != 8)
+        elif not isinstance(image, Raster) and (plan.facts or not is_encoded_once(plan)):
+            image = in_memory(image)
+    rendered_at = encoded_at = time.perf_counter()
+    if one.target is not None:
+        picture = _measured_and_encoded(image, plan, one.file, digest=job.digest)
+        encoded_at = time.perf_counter()
+    timing = Timing.between(started, loaded, rendered_at, encoded_at)
+    return _Made(told, plan, plan.faces_in_result(rendered.regions), picture, timing)
 
 
-def _measured(image: pyvips.Image | Raster, plan: Plan) -> tuple[pyvips.Image | Raster, dict[str, Any]]:
-    """Return a rendered image in memory, and the facts of its pixels."""
+def _measured_and_encoded(
+    image: pyvips.Image | Raster, plan: Plan, file: BinaryIO | None = None, *, digest: bool
+) -> Encoded:
+    """Measure the facts of a rendered image, which is in memory if there are any, and encode it."""
+    if not plan.facts:
+        return encode(image, plan, file, digest=digest)
     from imgsvc_core.pixels.facts import measure  # few requests ask for facts
 
     with translate_errors(plan.info.format):
-        if not isinstance(image, Raster):
-            image = in_memory(image)
-        return image, measure(image, plan.facts, plan.background)
+        facts = measure(image, plan.facts, plan.background)
+    encoded = encode(image, plan, file, digest=digest)
+    return attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts))
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
-    output, data = made.encoded.info, made.encoded.data
-    if one.target is not None:
-        output = attrs.evolve(output, name=name_of(one.target))
-    if job.digest and data is not None:
-        import hashlib  # loads OpenSSL
-
-        output = attrs.evolve(output, sha256=hashlib.sha256(data).hexdigest())
-    return Result(
-        input=made.info,
-        output=output,
-        data=data if one.target is None else None,
-        faces=made.faces,
-        timing=made.timing,
-        notes=(*made.plan.losses(output.format), *made.encoded.notes),
-        plan=made.plan,
-    )
+    encoding: Finished | Pending
+    if isinstance(made.picture, Encoded):
+        assert one.target is not None
+        encoded = attrs.evolve(made.picture, data=None)
+        encoding = _finished(encoded, made.plan, made.timing, name=name_of(one.target))
+    else:
+        later = partial(_encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest)
+        encoding = Pending(made.picture, later, made.timing)
+    return Result(input=made.info, faces=made.faces, plan=made.plan, encoding=encoding)
 
 
-def _naming(one: _Wanted) -> contextlib.AbstractContextManager[None]:
+def _encode_later(
+    deadline: Deadline,
+    variant: str | None,
+    plan: Plan,
+    timing: Timing,
+    digest: bool,
+    picture: Computed | Raster,
+) -> Finished:
+    """Encode the pixels of a result, in the time that is left."""
+    started = time.perf_counter()
+    with _naming(variant):
+        encoded = deadline.run(_encode, deadline, plan, picture, digest)
+    timing = attrs.evolve(timing, encode=round(1000 * (time.perf_counter() - started), 3))
+    return _finished(encoded, plan, timing)
+
+
+def _encode(deadline: Deadline, plan: Plan, picture: Computed | Raster, digest: bool) -> Encoded:
+    with naming_shortage(plan.memory):
+        if isinstance(picture, Raster) and is_encoded_once(plan):
+            return _measured_and_encoded(picture, plan, digest=digest)
+        return _measured_and_encoded(deadline.watch(picture.to_vips()), plan, digest=digest)
+
+
+def _finished(encoded: Encoded, plan: Plan, timing: Timing, *, name: str = "") -> Finished:
+    info = attrs.evolve(encoded.info, name=name) if name else encoded.info
+    notes = (*plan.losses(info.format), *encoded.notes)
+    return Finished(output=info, data=encoded.data, notes=notes, timing=timing)
+
+
+def _naming(variant: str | None) -> contextlib.AbstractContextManager[None]:
     """Name a variant in errors of its request. Errors of the source concern all variants."""
-    return _naming_variant(one.variant) if one.variant else contextlib.nullcontext()
+    return _naming_variant(variant) if variant else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -31,10 +31,11 @@ def peak():
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 source, request = sys.argv[1], restore(json.loads(sys.argv[2]))
-imgsvc.process(numpy.zeros((8, 8, 3), numpy.uint8), {"output": {"format": "webp"}})
+assert imgsvc.process(numpy.zeros((8, 8, 3), numpy.uint8), {"output": {"format": "webp"}}).data
 before = peak()
-memory = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=4).plan.memory
-print(json.dumps([peak() - before, memory]))
+result = imgsvc.process(source, request, limits=imgsvc.Limits.none(), threads=4)
+assert result.data
+print(json.dumps([peak() - before, result.plan.memory]))
 """
 
 

@@ -73,8 +73,9 @@ def test_a_watermark_that_is_computed_on_and_on_is_stopped() -> None:
 def test_what_a_codec_finishes_too_late_is_no_result(tmp_path: Path, kept: bool) -> None:
     picture = pyvips.Image.gaussnoise(1500, 1500, mean=128, sigma=60).cast("uchar").copy_memory()
     target = tmp_path / "late.gif" if kept else None
+    request, limits = {"output": {"format": "gif"}}, imgsvc.Limits(seconds=0.05)
     with pytest.raises(TimeLimitExceeded):
-        imgsvc.process(picture, {"output": {"format": "gif"}}, target, limits=imgsvc.Limits(seconds=0.05))
+        assert imgsvc.process(picture, request, target, limits=limits).data
     assert not list(tmp_path.iterdir())
 
 
@@ -176,7 +177,7 @@ def test_whatever_a_codec_is_at_the_caller_is_free_within_a_second(work: str, ho
         if {how!r} == "interrupt":
             signal.setitimer(signal.ITIMER_REAL, 1.5)
         try:
-            imgsvc.process(*arguments, limits=limits)
+            imgsvc.process(*arguments, limits=limits).data
         except (KeyboardInterrupt, imgsvc.TimeLimitExceeded) as error:
             print(type(error).__name__, time.monotonic() - due)
     """

@@ -67,13 +67,13 @@ import resource
 import pyvips
 import imgsvc_core as imgsvc
 picture = pyvips.Image.black(10, 10, bands=3).copy(interpretation="srgb")
-imgsvc.process(picture, {"output": {"format": "png"}}, threads=1)
+imgsvc.process(picture, {"output": {"format": "png"}}, threads=1).data
 _, hard = resource.getrlimit(resource.RLIMIT_DATA)
 used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
 for more in (12_000_000, 500_000_000):
     resource.setrlimit(resource.RLIMIT_DATA, (used + more, hard))
     try:
-        imgsvc.process(picture, {"output": {"format": "avif"}}, threads=1)
+        imgsvc.process(picture, {"output": {"format": "avif"}}, threads=1).data
     except imgsvc.ImgsvcError as error:
         print(error.slug)
     else:

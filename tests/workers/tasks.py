@@ -78,7 +78,7 @@ def encode_slowly(seconds: float) -> None:
     """Keep an encoder busy for minutes that cannot be stopped."""
     noise = pyvips.Image.gaussnoise(3000, 2000, mean=128, sigma=60).cast("uchar").copy_memory()
     limits = imgsvc.Limits(seconds=seconds)
-    imgsvc.process(noise, {"output": {"format": "avif", "effort": 9}}, limits=limits)
+    assert imgsvc.process(noise, {"output": {"format": "avif", "effort": 9}}, limits=limits).data
 
 
 def process_endlessly(seconds: float) -> tuple[int, str]:

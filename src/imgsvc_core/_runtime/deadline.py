@@ -44,12 +44,17 @@ def expect_kill_by_parent() -> None:
 
 
 class Deadline:
-    """The time limit of the work on one picture, from now on; None for no limit."""
+    """The time limit of the work on one picture, from now on; None for no limit.
+
+    The time between two calls of `run` does not count.
+    """
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
+        self._running = 0
+        self._rests_since: float | None = None
         self._lock = threading.Lock()
         self._watched: dict[int, pyvips.Image] = {}
 
@@ -62,11 +67,26 @@ class Deadline:
         """
         call = partial(self._work, partial(work, *args, **kwargs))
         try:
-            return self._run_here(call) if _is_killed else self._run_beside(call)
+            with self._going_on():
+                return self._run_here(call) if _is_killed else self._run_beside(call)
         except Exception as error:
             if self._stopped and _looks_stopped(error):
                 raise self._too_long() from error
             raise
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Let the time go on, which rests while nothing runs."""
+        with self._lock:
+            if self._rests_since is not None and not self._running and self._end is not None:
+                self._end += time.monotonic() - self._rests_since
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._rests_since = time.monotonic()
 
     def watch(self, image: pyvips.Image) -> pyvips.Image:
         """Return the image, marked so that all work on it stops when the time is up.
@@ -103,13 +123,13 @@ class Deadline:
                 del self._watched[id(image)]
 
     def _work(self, work: Callable[[], _T]) -> _T:
-        _current.deadline = self
+        around, _current.deadline = getattr(_current, "deadline", None), self
         try:
             result = work()
             self.check()
             return result
         finally:
-            del _current.deadline
+            _current.deadline = around
             with self._lock:
                 self._watched.clear()
 

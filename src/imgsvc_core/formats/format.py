@@ -132,7 +132,7 @@ class Format(abc.ABC):
         progressive: True if it is written progressively unless told otherwise.
         colorful: True if it keeps more than 256 colors.
         widespread: True if every client shows it.
-        shown_by_notebooks: Media type by which notebooks show it; None if they do not.
+        shown_by_browsers: True if most browsers show it, in notebooks, too.
         animated: Name of the format of the same suffix that carries several frames.
         metadata: What results can carry: exif, xmp, iptc, profile.
         max_side: Longest side in pixels that fits.
@@ -141,6 +141,7 @@ class Format(abc.ABC):
         load_scaling: How the decoder can scale down.
         skipping_levels: True if a smaller copy has every second, fourth... pixel and not means of them.
         array_pixels: How many pixels are decoded to a `Raster` in less time than to an image of libvips.
+        unchanged_array_pixels: The same for pixels that no step changes.
         encodes_arrays: True if `save` also takes a `Raster`.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
@@ -167,7 +168,7 @@ class Format(abc.ABC):
     progressive: ClassVar[bool] = False
     colorful: ClassVar[bool] = True
     widespread: ClassVar[bool] = False
-    shown_by_notebooks: ClassVar[str | None] = None
+    shown_by_browsers: ClassVar[bool] = False
     animated: ClassVar[str | None] = None
     metadata: ClassVar[tuple[str, ...]] = ()
     max_side: ClassVar[int] = 65_535
@@ -176,6 +177,7 @@ class Format(abc.ABC):
     load_scaling: ClassVar[LoadScaling] = LoadScaling.NONE
     skipping_levels: ClassVar[bool] = False
     array_pixels: ClassVar[int] = 0
+    unchanged_array_pixels: ClassVar[int] = 0
     encodes_arrays: ClassVar[bool] = False
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None

@@ -1,4 +1,4 @@
-"""Few pixels in an array, for which libvips would take longer to set up than all the work on them takes."""
+"""Decoded pixels in an array. For few, libvips would take longer to set up than the work on them takes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads
 from imgsvc_core.formats.vips import usual_interpretation
 
+_FEW = 1 << 17
+
 
 @frozen
 class Raster:
     """Pixels of 8 bits, gray or RGB, with or without alpha: an array of (height, width, bands).
 
     The resolution is in pixels per millimeter across and down. ``unit`` is that in which files tell it.
+    ``threads`` is the number of threads that libvips uses for it.
     """
 
     pixels: Any
     resolution: tuple[float, float]
     unit: str = ""
+    threads: int | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -48,5 +52,6 @@ class Raster:
         image = image.copy(interpretation=usual_interpretation(bands, "uchar"), xres=across, yres=down)
         if self.unit:
             image.set_type(pyvips.GValue.refstr_type, "resolution-unit", self.unit)
-        limit_threads(image, 1)  # several would take longer to start than the work on so few pixels takes
+        # Several threads would take longer to start than the work on few pixels takes.
+        limit_threads(image, 1 if width * height <= _FEW else self.threads)
         return image

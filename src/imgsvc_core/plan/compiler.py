@@ -54,6 +54,7 @@ def compile_plan(
     seen: Seen = NOTHING_SEEN,
     suffix: str = "",
     accept: str | None = None,
+    keeps_pixels: bool = False,
 ) -> Plan:
     """Return the plan of a request for a source.
 
@@ -64,6 +65,7 @@ def compile_plan(
         seen: the faces and borders that were found in the pixels of the source.
         suffix: the suffix of the target's name.
         accept: an HTTP ``Accept`` header.
+        keeps_pixels: whether the pixels of the result are kept in memory, and encoded later.
 
     Raises:
         ImageTooLarge: a drawing would be rendered at a larger size than the limits allow.
@@ -90,7 +92,9 @@ def compile_plan(
     once = len(save) == 1 and not save_exactly
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)
-    memory = memory_bound(info, load, steps, save + save_exactly, frames, measured=bool(output.facts))
+    memory, kept = memory_bound(
+        info, load, steps, save + save_exactly, frames, measured=bool(output.facts), keeps_pixels=keeps_pixels
+    )
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
     check_memory(memory, limits)
@@ -107,6 +111,7 @@ def compile_plan(
         facts=output.facts,
         background=output.background,
         memory=memory,
+        kept=kept,
     )
 
 

@@ -80,7 +80,7 @@ def why(load: LoadSettings, steps: Sequence[PlannedStep], frames: int) -> str:
     if frames > 1 and steps:
         reasons.append("each frame is worked on alone")
     elif load.array:
-        reasons.append("the pixels are few")
+        reasons.append("the pixels are few" if steps else "no step changes the pixels")
     elif load.sequential:
         reasons.append("pixels are needed once, in order")
     else:
@@ -106,9 +106,11 @@ def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> b
     row = FORMATS.get(info.format)
     if row is None or not row.array_pixels:
         return False
-    shrink = round(1 / scale)
+    shrink, most = round(1 / scale), row.array_pixels
+    if not steps:
+        most = max(most, row.unchanged_array_pixels)
     have = Size(info.width // shrink, info.height // shrink)
-    if info.width % shrink or info.height % shrink or have.width * have.height > row.array_pixels:
+    if info.width % shrink or info.height % shrink or have.width * have.height > most:
         return False
     if info.depth != 8 or info.profile or info.colorspace not in ("gray", "srgb") or info.animated:
         return False

@@ -30,10 +30,12 @@ def memory_bound(
     frames: int,
     *,
     measured: bool = False,
-) -> int:
-    """Return the most bytes that the plan needs, beyond those of the program itself.
+    keeps_pixels: bool = False,
+) -> tuple[int, int]:
+    """Return the most bytes that the plan needs, beyond those of the program itself, and how many it keeps.
 
-    A picture that is ``measured`` before it is encoded is in memory.
+    A picture that is ``measured`` before it is encoded is in memory. With ``keeps_pixels`` the result is
+    computed into memory, and encoded when the decoder has gone.
     """
     loaded = loaded_size(info, load.scale)
     sample, colors, alpha = _sample(info), info.colors, info.alpha
@@ -62,7 +64,10 @@ def memory_bound(
     encoder = max(
         _encoder(settings, alpha, sample, frames, several=measured or len(save) > 1) for settings in save
     )
-    return int(_BASE + _decoder(info, load) + held + lines + encoder * prod(size))
+    computing, encoding = _decoder(info, load) + held + lines, encoder * prod(size)
+    # The decoder and the encoder of kept pixels do not meet, but allocators keep what the decoder took.
+    kept = int(prod(size) * pixel * frames) if keeps_pixels else 0
+    return int(_BASE + max(computing + max(encoding, kept), kept + encoding)), kept
 
 
 def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:

@@ -28,9 +28,10 @@ class Plan:
     With several ``save`` settings the best file is taken; ``why_saved`` gives the reason for the settings.
     Graphics are written with ``save_exactly``, if it is set. ``frame`` is the number of the frame that is
     kept, if it is not the first. ``memory`` is the most bytes that the plan takes, in addition to those of
-    the program itself. ``faces`` lie in the result, or before the first smart crop if there is one; they are
-    None if no step looked for them. ``facts`` are those of pixels to
-    measure before they are encoded, on ``background``.
+    the program itself, and ``kept`` the bytes of these that the pixels of the result take until they are
+    encoded. ``faces`` lie in the result, or before the first smart crop if there is one; they are None if no
+    step looked for them. ``facts`` are those of pixels to measure before they are encoded, on
+    ``background``.
     """
 
     info: ImageInfo
@@ -45,6 +46,7 @@ class Plan:
     facts: tuple[FactName, ...] = ()
     background: Color = WHITE
     memory: int
+    kept: int = 0
 
     @property
     def size(self) -> Size:

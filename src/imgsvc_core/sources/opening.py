@@ -52,7 +52,7 @@ class Opened:
             assert self.file is not None
             image = load(self.file, settings)
             if isinstance(image, Raster):
-                return image
+                return image if self.threads is None else attrs.evolve(image, threads=self.threads)
             check_not_forked()
         from imgsvc_core._runtime.vipsimage import has, limit_threads
 

@@ -4,31 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import BinaryIO
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
-from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.content import kind_of
+from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.plan import Plan
 
 _Refusal = BudgetUnreachable | OutputTooLarge
 
 
-def encode_best(
+def encode(
+    image: pyvips.Image | Raster, plan: Plan, file: BinaryIO | None = None, *, digest: bool = False
+) -> Encoded:
+    """Encode a rendered image as its plan says, into a binary file or into memory.
+
+    An image that is encoded more than once is in memory. With ``digest`` the facts have ``sha256``.
+    """
+    if is_encoded_once(plan):
+        encoded = save(image, plan.save[0], file, digest=digest)
+    else:
+        encoded = _encode_best(image, plan.save, plan.save_exactly)
+    if not digest or encoded.data is None:
+        return encoded
+    import hashlib  # loads OpenSSL
+
+    info = attrs.evolve(encoded.info, sha256=hashlib.sha256(encoded.data).hexdigest())
+    return attrs.evolve(encoded, info=info)
+
+
+def is_encoded_once(plan: Plan) -> bool:
+    """Return True if an image may stream through its encoder."""
+    return len(plan.save) == 1 and not plan.save_exactly
+
+
+def _encode_best(
     image: pyvips.Image, usual: Sequence[SaveSettings], exact: Sequence[SaveSettings] = ()
 ) -> Encoded:
-    """Encode an image in several formats, and return the file that loses the least quality to fit.
+    """Encode an image in memory in several formats, and return the file that loses the least quality to fit.
 
     Of several such files the smallest is taken. Photographs are encoded with loss, graphics without, and
     pictures that may be either in both ways. A format that cannot hold the image is no failure if another
     one can.
     """
-    with translate_errors("source"):  # for messages: the format of the source is unknown here
-        image = in_memory(image)
     kind = kind_of(image, usual[0]) if exact else "photograph"
     ways = {"photograph": (usual, exact), "graphic": (exact, usual), "mixed": ((*exact, *usual),)}[kind]
     refusals: list[_Refusal] = []

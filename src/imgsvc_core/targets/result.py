@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from math import prod
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 import attrs
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import TargetError
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, by_suffix
 from imgsvc_core.plan import Plan
@@ -19,19 +19,24 @@ from imgsvc_core.targets.writing import Target, check_target, open_target, suffi
 if TYPE_CHECKING:
     import numpy.typing as npt
     import PIL.Image
+    import pyvips
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     Data = TypeVarWithDefault("Data", bound=bytes | None, default=bytes | None, covariant=True)
 else:
     Data = TypeVar("Data", bound=bytes | None, covariant=True)
 
+_WRITTEN = "The result was written to a target; process without a target to have it in memory."
+_SHOWN_BY_NOTEBOOKS = ("image/jpeg", "image/png", "image/gif")
+_STILL_OR_NOT = {"image/apng": "image/png"}
+
 
 @frozen(kw_only=True)
 class Timing:
     """Milliseconds that each part of the work took.
 
-    Pixels flow through decoder, steps and encoder together. Time that belongs to no single part counts as
-    ``encode``.
+    Pixels flow through decoder and steps together, and with a target through the encoder, too. Time that
+    belongs to no single part counts as the last of these. ``encode`` is 0 until the result is encoded.
     """
 
     decode: float
@@ -48,30 +53,107 @@ class Timing:
         )
 
 
-@attrs.frozen(kw_only=True, repr=False)
-class Result(Generic[Data]):
-    """A processed image: facts of the source and the result, and the bytes.
+class Pixels(Protocol):
+    """Computed pixels: gray or RGB, with or without alpha, the frames of an animation below each other."""
 
-    ``data`` holds the encoded image, or `None` if it was written to a target. ``notes`` are sentences about
-    the frames, transparency or colors of the source that the format of the result cannot hold.
+    @property
+    def pixels(self) -> npt.NDArray[Any]:
+        """An array of (height, width, bands)."""
+
+    @property
+    def resolution(self) -> tuple[float, float]:
+        """Pixels per millimeter across and down."""
+
+    def to_vips(self) -> pyvips.Image:
+        """Return an image of libvips on the same memory."""
+
+
+class Encoding(Protocol):
+    """The encoding of a picture: done, or to be done when `finished` is called."""
+
+    @property
+    def ended(self) -> Finished | None:
+        """The encoded picture, if it is encoded already."""
+
+    @property
+    def timing(self) -> Timing:
+        """The time that the work has taken so far."""
+
+    def finished(self) -> Finished:
+        """Return the encoded picture."""
+
+    def pixels(self) -> Pixels:
+        """Return the pixels before encoding, or raise `TypeError` if they are gone."""
+
+
+@frozen(kw_only=True)
+class Finished:
+    """An encoded picture: its facts, its bytes unless they went to a target, and what it lost."""
+
+    output: ImageInfo
+    data: bytes | None = attrs.field(repr=False)
+    notes: tuple[str, ...]
+    timing: Timing
+
+    @property
+    def ended(self) -> Finished:
+        """The encoded picture."""
+        return self
+
+    def finished(self) -> Finished:
+        """Return the encoded picture."""
+        return self
+
+    def pixels(self) -> NoReturn:
+        """Raise `TypeError`, because nothing kept the pixels."""
+        if self.data is None:
+            raise TypeError(_WRITTEN)
+        raise TypeError(
+            "The pixels of the result stayed in the process that computed them; call imgsvc.to_numpy there."
+        )
+
+
+@frozen(kw_only=True)
+class Result(Generic[Data]):
+    """A processed image: its pixels, the encoded bytes, and facts of the source and the result.
+
+    ``faces`` are those that the request looked for.
     """
 
     input: ImageInfo
-    output: ImageInfo
-    data: Data = attrs.field(repr=False)
     faces: tuple[Face, ...] | None = None
-    timing: Timing
-    notes: tuple[str, ...] = ()
-    plan: Plan = attrs.field(repr=False)
+    plan: Plan
+    encoding: Encoding
 
     def __repr__(self) -> str:
-        source, made = self.input, self.output
-        width, height = source.upright_size
-        frames = f", {made.frames} frames" if made.animated else ""
-        return (
-            f"<Result {made.format} {made.width}x{made.height}{frames}, {made.bytes:,} bytes, "
-            f"from {source.format} {width}x{height}>"
-        )
+        source, ended = self.input, self.encoding.ended
+        came_from = f"from {source.format} {source.upright_size[0]}x{source.upright_size[1]}"
+        (width, height), count = self.plan.size, self.plan.frames
+        frames = f", {count} frames" if count > 1 else ""
+        if ended is None:
+            return f"<Result {width}x{height}{frames}, not encoded yet, {came_from}>"
+        made = ended.output
+        return f"<Result {made.format} {width}x{height}{frames}, {made.bytes:,} bytes, {came_from}>"
+
+    @property
+    def output(self) -> ImageInfo:
+        """The facts of the encoded image."""
+        return self.encoding.finished().output
+
+    @property
+    def data(self) -> Data:
+        """The encoded image, or `None` if it was written to a target."""
+        return cast("Data", self.encoding.finished().data)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the frames, transparency or colors that the format of the result cannot hold."""
+        return self.encoding.finished().notes
+
+    @property
+    def timing(self) -> Timing:
+        """The time that the work has taken so far."""
+        return self.encoding.timing
 
     @property
     def media_type(self) -> str:
@@ -97,55 +179,72 @@ class Result(Generic[Data]):
             file.write(data)
 
     def to_numpy(self: Result[bytes]) -> npt.NDArray[Any]:
-        """Return the pixels as height x width x channels, or frames x height x width x channels if animated.
+        """Return the pixels before encoding, as height x width x channels without a copy.
 
-        Gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
+        The array is read-only, because the result keeps its pixels. Animations have frames x height x width x
+        channels, and gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
 
-        Raises:
-            ForkedProcess: libvips does not work in this process.
+        >>> result.to_numpy().transpose(2, 0, 1).astype("float32") / 255  # doctest: +SKIP
         """
-        from imgsvc_core.formats.probe import probe
-        from imgsvc_core.formats.settings import LoadSettings
-        from imgsvc_core.sources.opening import Opened
-
-        info = self.output
-        opened = Opened(info, file=probe(ByteSource(_in_memory(self))))
-        image = opened.load_image(LoadSettings(all_frames=True))
-        bands = (image.bands,) if image.bands > 1 else ()
-        # `numpy` gives a single pixel without axes.
-        pixels: npt.NDArray[Any] = image.numpy().reshape(image.height, image.width, *bands)
-        return pixels.reshape(-1, info.height, *pixels.shape[1:]) if info.animated else pixels
+        pixels = self.encoding.pixels().pixels.view()
+        pixels.flags.writeable = False
+        height, width, bands = pixels.shape
+        frames = (self.plan.frames,) if self.plan.frames > 1 else ()
+        channels = (bands,) if bands > 1 else ()
+        return pixels.reshape(*frames, height // prod(frames), width, *channels)
 
     def to_pil(self: Result[bytes]) -> PIL.Image.Image:
-        """Return a Pillow image; 16 bits are reduced to 8, except for gray.
-
-        Raises:
-            ForkedProcess: libvips does not work in this process.
-        """
+        """Return a Pillow image of the pixels before encoding; 16 bits are reduced to 8, except for gray."""
         import numpy as np
         import PIL.Image
 
-        if self.output.animated:
-            return PIL.Image.open(io.BytesIO(_in_memory(self)))
+        if self.plan.frames > 1:
+            return PIL.Image.open(io.BytesIO(self._as_png()))
         pixels = self.to_numpy()
         if pixels.dtype != np.uint8 and pixels.ndim == 3:
             pixels = (pixels >> 8).astype(np.uint8)
         return PIL.Image.fromarray(pixels)
 
+    def to_vips(self: Result[bytes]) -> pyvips.Image:
+        """Return an image of pyvips on the pixels before encoding, without a copy.
+
+        An animation is a tall strip of frames with ``page-height``.
+
+        Raises:
+            ForkedProcess: libvips does not work in this process.
+        """
+        return self.encoding.pixels().to_vips()
+
+    def _as_png(self) -> bytes:
+        """Return the pixels as PNG, of 8 bits, and animated if they are."""
+        from imgsvc_core.formats.saving import save
+        from imgsvc_core.formats.settings import SaveSettings
+
+        settings = SaveSettings(format="apng" if self.plan.frames > 1 else "png", depth=8, effort=0)
+        data = save(self.encoding.pixels().to_vips(), settings).data
+        assert data is not None
+        return data
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the image for notebooks, as PNG if browsers do not show its format."""
-        shown = {"text/plain": repr(self)}
-        if self.data is None:
-            return shown
-        data: bytes = self.data
-        media_type = FORMATS[self.output.format].shown_by_notebooks
-        if media_type is None:
-            preview = io.BytesIO()
-            cast("Result[bytes]", self).to_pil().save(preview, "PNG")
-            media_type, data = "image/png", preview.getvalue()
+        shown = self._shown()
+        if shown is None:
+            return {"text/plain": repr(self)}
+        media_type, data = shown
+        if media_type not in _SHOWN_BY_NOTEBOOKS:
+            return {"text/plain": repr(self), "text/html": _img(media_type, data)}
+        return {"text/plain": repr(self), media_type: data}
+
+    def _shown(self) -> tuple[str, str] | None:
+        """Return what browsers show: a media type, and the bytes as Base64. Return None if there are none."""
         import base64
 
-        return {**shown, media_type: base64.b64encode(data).decode()}
+        row, data = FORMATS[self.output.format], self.encoding.finished().data
+        if data is None:
+            return None
+        if not row.shown_by_browsers:
+            return "image/png", base64.b64encode(self._as_png()).decode()
+        return _STILL_OR_NOT.get(row.media_type, row.media_type), base64.b64encode(data).decode()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the bytes and the plan, as JSON values."""
@@ -160,8 +259,30 @@ class Result(Generic[Data]):
         }
 
 
+class Variants(dict[str, Result[Data]]):
+    """The results of variants by name, which notebooks show side by side."""
+
+    def _repr_html_(self) -> str:
+        """Return all pictures, each with its name and facts."""
+        figures = "".join(_figure(name, result) for name, result in self.items())
+        return f'<div style="display: flex; flex-wrap: wrap; gap: 1em">{figures}</div>'
+
+
+def _figure(name: str, result: Result[Any]) -> str:
+    import html
+
+    shown = result._shown()
+    image = "" if shown is None else _img(*shown)
+    caption = f"{html.escape(name)}<br>{html.escape(repr(result).strip('<>'))}"
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+
+
+def _img(media_type: str, data: str) -> str:
+    return f'<img alt="" style="max-width: 100%" src="data:{media_type};base64,{data}">'
+
+
 def _in_memory(result: Result[Any]) -> bytes:
     if result.data is None:
-        raise TypeError("The result was written to a target; process without a target to have it in memory.")
+        raise TypeError(_WRITTEN)
     data: bytes = result.data
     return data

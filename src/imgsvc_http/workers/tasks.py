@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import io
 import pickle
 import time
 from collections.abc import Mapping
@@ -84,9 +85,11 @@ class Process:
         ``told`` is JSON text for `result_text`, and ``brief`` is for the list of recent requests. If there is
         a target, ``written`` is 0, or the number of the error of the system.
         """
+        file = io.BytesIO()  # a target, so that the picture is encoded while it is computed
         result = imgsvc.process(
             source,
             self.spec,
+            file,
             limits=self.limits,
             watermarks=self.watermarks,
             name=self.name,
@@ -94,7 +97,7 @@ class Process:
             accept=self.accept,
             threads=threads,
         )
-        row = FORMATS[result.output.format]
+        data, row = file.getvalue(), FORMATS[result.output.format]
         name = f"{Path(self.name).stem or 'image'}{row.suffix}"
         facts: dict[str, Any] = {
             "media_type": row.media_type,
@@ -107,9 +110,9 @@ class Process:
             facts["brief"] = {"source": result.input.name, **{name: output[name] for name in BRIEF}}
         if self.target is not None:
             started = time.perf_counter()
-            facts["written"] = _write(Path(f"{self.target}{row.suffix}"), result.data)
+            facts["written"] = _write(Path(f"{self.target}{row.suffix}"), data)
             facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        return TaskResult(facts, result.data)
+        return TaskResult(facts, data)
 
 
 _SHOWN_BY_BROWSERS = ("jpg", "png", "apng", "gif", "webp", "avif")

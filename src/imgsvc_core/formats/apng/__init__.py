@@ -29,7 +29,7 @@ class Apng(Format):
     effort = DEFLATE
     animation = True
     depth = 16
-    shown_by_notebooks = Png.media_type
+    shown_by_browsers = True
     metadata = ("exif", "xmp", "profile")
     becomes = "apng"
 

@@ -32,7 +32,7 @@ class Gif(Format):
     interlaces = True
     colorful = False
     widespread = True
-    shown_by_notebooks = media_type
+    shown_by_browsers = True
     becomes = "gif"
 
     header: GifHeader

@@ -89,6 +89,7 @@ class Avif(Heif):
     name = "avif"
     title = "AVIF"
     media_type = "image/avif"
+    shown_by_browsers = True
     suffixes = (".avif",)
     reader = Coder(Memory(5.6), ("libvips:heifload_source",))
     writer = Coder(Memory(7.5, alpha=10, lossless=12.6), ("libvips:av1",))

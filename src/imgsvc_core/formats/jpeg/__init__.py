@@ -38,10 +38,11 @@ class Jpeg(Format):
     interlaces = True
     progressive = True
     widespread = True
-    shown_by_notebooks = media_type
+    shown_by_browsers = True
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.DCT
     array_pixels = 1 << 17
+    unchanged_array_pixels = 1 << 24
     becomes = "jpg"
 
     header: JpegHeader

@@ -32,7 +32,7 @@ class Png(Format):
     palette = True
     interlaces = True
     widespread = True
-    shown_by_notebooks = media_type
+    shown_by_browsers = True
     animated = "apng"
     metadata = ("exif", "xmp", "profile")
     array_pixels = 1 << 15

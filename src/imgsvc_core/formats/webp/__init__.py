@@ -22,6 +22,7 @@ class Webp(Format):
     name = "webp"
     title = "WebP"
     media_type = "image/webp"
+    shown_by_browsers = True
     suffixes = (".webp",)
     magic = rb"RIFF.{4}WEBP"
     reader = Coder(Memory(3.3, one_by_one=True), ("libvips:webpload_source",))
