@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +61,8 @@ def _presets(config: Path | None) -> Mapping[str, Mapping[str, Any]]:
     if file is None:
         message = "Option '--preset' needs a settings file: name it with --config"
         raise SpecError([Problem("", message)])
+    import tomllib
+
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -48,19 +47,19 @@ def exit_on_signals() -> Iterator[None]:
     handler raises is lost inside a callback of libvips. Therefore the handlers do nothing, and the wakeup
     descriptor wakes a thread that exits. Signals that are ignored, as by nohup, or handled stay as they are.
     """
-    receiver, sender = socket.socketpair()
-    sender.setblocking(False)
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
     waiting = threading.Thread(target=_wait, args=(receiver,), name="imgsvc-signals", daemon=True)
     waiting.start()
-    woken = signal.set_wakeup_fd(sender.fileno())
+    woken = signal.set_wakeup_fd(sender)
     try:
         with _handling(lambda *_: None):
             yield
     finally:
         signal.set_wakeup_fd(woken)
-        sender.close()
+        os.close(sender)
         waiting.join()
-        receiver.close()
+        os.close(receiver)
 
 
 @contextlib.contextmanager
@@ -96,9 +95,9 @@ def _handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[None
             signal.signal(number, usual)
 
 
-def _wait(receiver: socket.socket) -> None:
+def _wait(receiver: int) -> None:
     """Exit at the first of our signals; each arrives as a byte with its number."""
-    while received := receiver.recv(1):
+    while received := os.read(receiver, 1):
         reason = _SIGNALS.get(received[0])
         if reason is not None:
             _exit(128 + received[0], partial(click.echo, f"imgsvc: {reason}", err=True))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import reprlib
 from collections import Counter
 from typing import Any
 
+from imgsvc_core._runtime.patterns import pattern
+
 SOMETHING = "something else"
 """The words in messages for a value that may be or hold a secret."""
 
-STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once
+STRING = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')  # possessive: each character is read once
 """A string in JSON, with its quotes."""
 
 _MAX_LEVELS = 100

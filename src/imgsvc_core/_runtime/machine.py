@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from imgsvc_core._runtime.records import frozen
@@ -93,6 +93,13 @@ def machine() -> Machine:
     return find_machine()
 
 
+@functools.cache
+def fewer_cores() -> int | None:
+    """Return the cores of this process, if control groups leave fewer than there are CPUs."""
+    cpus, quota = len(os.sched_getaffinity(0)), _least_quota(_groups(Path("/")))
+    return None if quota is None or quota > cpus - 1 else max(1, math.ceil(quota))
+
+
 def find_machine(root: Path = Path("/")) -> Machine:
     """Return the cores and the memory of this process.
 
@@ -104,7 +111,7 @@ def find_machine(root: Path = Path("/")) -> Machine:
     limits = [limit for group in groups if (limit := _memory_limit(group)) is not None and limit < memory]
     return Machine(
         cpus=len(os.sched_getaffinity(0)),
-        cpu_quota=min(filter(None, map(_cpu_quota, groups)), default=None),
+        cpu_quota=_least_quota(groups),
         memory_bytes=memory,
         memory_limit_bytes=min(limits, default=None),
     )
@@ -134,6 +141,10 @@ def _groups(root: Path) -> Iterator[Path]:
                 del parts[0]
             for count in range(len(parts), -1, -1):
                 yield top.joinpath(*parts[:count])
+
+
+def _least_quota(groups: Iterable[Path]) -> float | None:
+    return min(filter(None, map(_cpu_quota, groups)), default=None)
 
 
 def _cpu_quota(group: Path) -> float | None:

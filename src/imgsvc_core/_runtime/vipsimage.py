@@ -9,7 +9,7 @@ import os
 
 import pyvips
 
-from imgsvc_core._runtime.machine import machine
+from imgsvc_core._runtime.machine import fewer_cores
 
 PROFILE = "icc-profile-data"
 _MODELS = {
@@ -28,9 +28,7 @@ def limit_threads(image: pyvips.Image, threads: int | None) -> None:
 
     libvips itself counts the cores of the machine, and ignores control groups.
     """
-    own = machine()
-    if threads is None and own.cores < own.cpus:
-        threads = own.cores
+    threads = threads or fewer_cores()
     if threads:
         image.set_type(pyvips.GValue.gint_type, "concurrency", threads)
 

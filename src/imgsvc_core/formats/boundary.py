@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import pyvips
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.process_memory import bytes_left
 from imgsvc_core.errors import (
     CorruptImage,
@@ -31,24 +32,24 @@ from imgsvc_core.formats.table import by_name
 # What codecs say if they cannot allocate memory. libwebp and OpenJPEG give no reason if encoding fails, but
 # everything other than memory is checked before. libheif also complains of its "security limit", which means
 # that an image is larger than its header states.
-_NO_MEMORY = re.compile(
+_NO_MEMORY = pattern(
     r"(?:out of|insufficient|not enough) memory|allocat(?!ion error: security limit)|"
     r"webpsave.*: unable to encode|broken data stream when writing",
     re.IGNORECASE,
 )
 
 # libvips, libheif and Python
-_NO_THREAD = re.compile(r"creating thread|thread creation failed|start new thread", re.IGNORECASE)
+_NO_THREAD = pattern(r"creating thread|thread creation failed|start new thread", re.IGNORECASE)
 _NOT_DRAWN = "SVG rendering failed"  # which librsvg says if cairo cannot allocate
 _STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
 
-_SYSTEM_ERROR = re.compile(r"^system error: (.+)$", re.MULTILINE)
+_SYSTEM_ERROR = pattern(r"^system error: (.+)$", re.MULTILINE)
 _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
 
 # pyvips checks names, numbers and types of arguments before libvips runs, and has words of its own for them.
 # Failures of libvips itself begin with "unable to". Two of them are wrong calls as well: a required argument
 # out of its range is "not set", and a missing field is "unable to get".
-_WRONG_CALL = re.compile(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
+_WRONG_CALL = pattern(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
 
 
 @contextlib.contextmanager

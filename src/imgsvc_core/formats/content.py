@@ -98,14 +98,14 @@ def colored_edges_by_libvips(image: pyvips.Image) -> float:
     """Return the same share as `colored_edges` without NumPy."""
     image = _lines(image)
     image = image >> 8 if samples_of(image) == "ushort" else image
-    width, height = size_of(image)
-    colors = image.extract_band(0, n=3).recomb([[1, -1, 0], [0, -1, 1]])
-    steps = (colors.crop(1, 0, width - 1, height) - colors.crop(0, 0, width - 1, height)).abs()
-    edges = steps.extract_band(0) + steps.extract_band(1) >= _COLOR_JUMP
-    if image.bands > 3:
-        opaque = image.extract_band(3) > _OPAQUE
-        edges &= opaque.crop(1, 0, width - 1, height) & opaque.crop(0, 0, width - 1, height)
-    share: float = edges.avg() / 255
+    more = [0] * (image.bands - 3)
+    colors = image.recomb([[1, -1, 0, *more], [0, -1, 1, *more]])
+    steps = colors.conv([[-1, 1, 0]], precision="float").abs()  # none at the left edge, which is repeated
+    edges = steps.recomb([[1, 1]]) >= _COLOR_JUMP
+    if more:
+        opaque = (image.extract_band(3) > _OPAQUE).cast("float")
+        edges &= opaque.conv([[1, 1, 0]], precision="float") > 255
+    share: float = edges.avg() / 255 * image.width / (image.width - 1)
     return share
 
 

@@ -7,6 +7,7 @@ import re
 
 import attrs
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import Format
@@ -14,7 +15,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.table import FORMATS
 
 _HEAD = 64  # bytes: more than any magic needs
-_MAGIC = [(row, re.compile(row.magic, re.DOTALL)) for row in FORMATS.values()]
+_MAGIC = [(row, pattern(row.magic, re.DOTALL)) for row in FORMATS.values()]
 
 
 def sniff(source: ByteSource) -> type[Format] | None:

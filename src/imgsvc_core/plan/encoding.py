@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
@@ -17,7 +18,7 @@ from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
 _EXACT = {False: ("webp", "png"), True: ("webp", "apng")}  # if animated; AVIF gains little without loss
-_WEIGHT = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
+_WEIGHT = pattern(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 
 def choose_formats(

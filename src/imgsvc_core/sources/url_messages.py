@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from errno import ENOENT
 from urllib.parse import unquote
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import MissingDependency
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/'\"?#]*@")
+_CREDENTIALS = pattern(r"(?<=://)[^/'\"?#]*@")
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "google"),
@@ -20,8 +21,8 @@ _EXTRAS = {
 }
 """The extra that brings the package of an fsspec protocol."""
 
-_EMPTY_REASON = re.compile(r"(^|: )(None|Unknown)$")  # words of botocore for responses without a message
-_QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
+_EMPTY_REASON = pattern(r"(^|: )(None|Unknown)$")  # words of botocore for responses without a message
+_QUERY = pattern(r"(://[^\s'\"?]*)\?[^\s'\"]*")
 
 
 def shown_url(url: str) -> str:

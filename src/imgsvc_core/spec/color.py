@@ -6,7 +6,9 @@ import re
 
 import attrs
 
-_HEX = re.compile(r"#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE | re.ASCII)
+from imgsvc_core._runtime.patterns import pattern
+
+_HEX = pattern(r"#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE | re.ASCII)
 
 
 @attrs.frozen(order=True)

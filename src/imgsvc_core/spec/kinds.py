@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.color import Color
 
@@ -241,7 +242,7 @@ def _has_alpha(value: object, color: Color) -> bool:
 
 # 20 decimals write all floats of the range exactly.
 _RATIO_PART = r"(?=0*(\.0{0,3})?[1-9])[0-9]{1,5}(\.[0-9]{1,20})?"
-_RATIO = re.compile(f"{_RATIO_PART}:{_RATIO_PART}")
+_RATIO = pattern(f"{_RATIO_PART}:{_RATIO_PART}")
 _SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
 
 

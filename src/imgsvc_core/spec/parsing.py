@@ -6,12 +6,12 @@ object may also be a part of an operation, such as in a preset, which lacks requ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from typing import Any, TypeVar
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Parameters, all_params, below, collected, params
 
@@ -20,7 +20,7 @@ _P = TypeVar("_P", bound=Parameters)
 _T = TypeVar("_T")
 _MAX_NAME = 60
 _MAX_ADVICE = 10  # finding the meant name takes longer than everything else
-_WORD = re.compile("[A-Za-z]?[a-z_-]{1,20}")
+_WORD = pattern("[A-Za-z]?[a-z_-]{1,20}")
 
 
 def parse_operation(operation: type[_P], value: object, *, path: str = "") -> _P:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from imgsvc_core._runtime.jsontext import shown
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import below, collected
 from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.request import Spec, parse, parse_partial
 
-PRESET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+PRESET_NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,62}")
 """The pattern of names of presets."""
 
 PRESET_NAME_EXPECTATION = "1 to 63 lower-case letters, digits, - and _, the first a letter or digit"

@@ -6,12 +6,13 @@ import re
 
 import pyvips
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 
-_LEFT_OVER = re.compile(r"(\d+) extraneous bytes before marker 0x(\w\w)")
+_LEFT_OVER = pattern(r"(\d+) extraneous bytes before marker 0x(\w\w)")
 _END = "d9"
-_MAY_BE_PADDED = re.compile(rb"\0\xff+[\xc4\xd9-\xdd]")
+_MAY_BE_PADDED = pattern(rb"\0\xff+[\xc4\xd9-\xdd]")
 _PADDING = b"\0\xff"
 _SMALLEST = 8
 _MOST_TRIES = 64  # decodings at the smallest size

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Segment
@@ -30,7 +31,7 @@ _LARGEST_ICC = 255 * _MOST_OF_ICC  # the number of a part is one byte
 _SIGNATURE_AT = 36  # in every profile: "acsp"
 
 _ALL_COEFFICIENTS = b"\0\x3f\0"  # the last bytes of a scan header in a sequential file
-_ODD_SCAN = re.compile(
+_ODD_SCAN = pattern(
     rb"(\xff\xda\0(?:\x08\x01.{2}|\x0a\x02.{4}|\x0c\x03.{6}|\x0e\x04.{8}))(?!\0\x3f\0).{3}", re.DOTALL
 )
 

@@ -7,12 +7,12 @@ NumPy for it would take longer.
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
 
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.boundary import damaged
 from imgsvc_core.formats.bytesource import ByteSource
@@ -28,7 +28,7 @@ _MOST_DECODED_PIXELS = 2**24
 _ONLY_LOOKED_AT = (1, 1)  # in the smallest size there is
 _MOST_SHRINK = 8
 
-_OTHERWISE_SOUND = re.compile(
+_OTHERWISE_SOUND = pattern(
     "Could not|Unsupported color conversion|[Mm]emory|[Tt]oo (large|wide|small)|[Mm]aximum supported"
 )
 
