@@ -43,7 +43,8 @@ def _values(spec: Spec) -> dict[str, Any]:
     for operation in (*OPERATIONS.values(), *FILTERS):
         for name, value in {**request, **filters}.get(operation.key, {}).items():
             key = OPTION_NAMES[operation.key, name].replace("-", "_")
-            found[key] = value if isinstance(value, bool) else str(value)
+            words = ",".join(value) if isinstance(value, list) else str(value)
+            found[key] = value if isinstance(value, bool) else words
     return found
 
 
