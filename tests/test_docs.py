@@ -278,6 +278,13 @@ def json_requests(text: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_blocks_of_json_are_json() -> None:
+    """Sphinx warns of others, which ends the build."""
+    for page in PAGES:
+        for block in re.findall(r"^```json\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+            json.loads(block)
+
+
 MISTAKES = (
     {"filter": {"sepia": {"value": 101}}},
     {"adjust": {"contrast": 130, "hue": "red"}, "resise": {"width": 300}},
