@@ -92,6 +92,24 @@ def _adjustments() -> dict[str, Strip]:
     return _parameters("adjust", "portrait.jpg", PORTRAIT, {name: ({}, None) for name in names})
 
 
+def _layers(shown: Iterable[tuple[str, Request]]) -> Strip:
+    """Return one picture for each layer."""
+    return Strip("coffee.heic", [(caption, {"layers": [layer]}) for caption, layer in shown], SIX)
+
+
+_BADGE: Request = {"picture": {"id": "logo"}, "width": 48}
+_DOT: Request = {"shape": {"kind": "ellipse", "color": "ff3300"}, "width": 24, "height": 24}
+_RAMP: Request = {"gradient": {"from": "ff3300", "to": "3300ff", "angle": 90}, "height": "60%"}
+_LINE: Request = {"kind": "line", "color": "ffffff"}
+_HALF: Request = {"width": "60%", "height": "40%"}
+_CARD: Sequence[Request] = (
+    {"gradient": {"from": "00000000", "to": "e0000000"}},
+    {"shape": {"kind": "ellipse", "color": "90ff3300"}, "width": "40%", "height": "60%", "gravity": "left"},
+    {"gradient": {"from": "ffb199", "to": "ff3300", "angle": 90}, "width": "50%", "height": 8,
+     "gravity": "bottom-left", "padding": 24},
+    {"picture": {"id": "logo"}, "width": "16%", "gravity": "top-right", "padding": 24, "blend": "screen"},
+    {"picture": {"id": "logo"}, "width": "12%", "gravity": "bottom-right", "padding": 24, "rotation": -15},
+)  # fmt: skip
 _SIDES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
 AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
 DUOTONES = (("ffffff", "000000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"))
@@ -388,6 +406,41 @@ STRIPS: dict[str, Strip] = {
             "height": ({"id": "logo"}, [20, 40, 80]),
             "fit": ({"id": "logo"}, None),
         },
+    ),
+    "layers": Strip("coffee.heic", [("five layers", {"layers": _CARD})], {"resize": {"width": 480}}),
+    "layers.gravity": _layers(
+        (f"gravity {gravity}\npadding 8", {**_DOT, "gravity": gravity, "padding": 8})
+        for gravity in (*_SIDES, "center")
+    ),
+    "layers.x": _layers(
+        (f"x {x}\ny {y}\ngravity {gravity or 'none'}", {**_DOT, "gravity": gravity, "x": x, "y": y})
+        for gravity in (None, "bottom-right")
+        for x, y in ((8, 8), (40, 8), ("50%", "25%"))
+    ),
+    "layers.blend": _layers(
+        (mode, {**_RAMP, "blend": mode})
+        for mode in imgsvc.params(imgsvc.Layer)["blend"].kind.schema()["enum"]
+    ),
+    "layers.rotation": _layers(
+        [(f"rotation {angle}", {**_BADGE, "rotation": angle}) for angle in (0, 15, 90)]
+        + [(f"opacity {opacity}", {**_BADGE, "opacity": opacity}) for opacity in (0.7, 0.3)]
+    ),
+    "layers.shape": _layers(
+        [
+            (kind, {"shape": {"kind": kind, "color": "b0ff3300"}, **_HALF})
+            for kind in ("rectangle", "ellipse", "line")
+        ]
+        + [
+            (f"line, {side} 60%\nthickness 5", {"shape": {**_LINE, "thickness": 5}, side: "60%"})
+            for side in ("width", "height")
+        ]
+    ),
+    "layers.gradient": _layers(
+        [
+            (f"linear\nangle {angle}", {"gradient": {"from": "ff3300", "to": "003300ff", "angle": angle}})
+            for angle in (180, 90, 45)
+        ]
+        + [("radial", {"gradient": {"kind": "radial", "from": "00000000", "to": "e0000000"}})]
     ),
     "output": Strip(
         "portrait.jpg",

@@ -21,10 +21,11 @@ from imgsvc_core.formats.table import FORMATS, Format, LoadScaling
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import PHASES
 from imgsvc_core.plan.pipeline import PIPELINE
-from imgsvc_core.spec import FILTERS, OPERATIONS, Operation, Param, params, request_schema
+from imgsvc_core.spec import FILTERS, OPERATIONS, Layer, Operation, Param, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.facts import FACTS, meaning
 from imgsvc_core.spec.options import SHORTHANDS
+from imgsvc_core.spec.parts import PartKind
 from imgsvc_core.spec.rules import (
     AtLeastOne,
     Needs,
@@ -52,10 +53,21 @@ _COLUMNS = 80
 _REFERENCE = Path(__file__).parents[1] / "reference"
 _FILTERS = {f"filter.{item.key}": item for item in FILTERS}
 _BEFORE_FILTERS = PHASES[: PHASES.index("filter")]
+LAYERS: Mapping[str, type[Operation]] = {
+    "layers": Layer,
+    **{
+        f"layers.{name}": item.kind.operation
+        for name, item in params(Layer).items()
+        if isinstance(item.kind, PartKind)
+    },
+}
+"""Layers, and what they may be, by path."""
 _DECLARED: Mapping[str, type[Operation]] = {
     **{key: item for key, item in OPERATIONS.items() if key in _BEFORE_FILTERS},
     **_FILTERS,
-    **{key: item for key, item in OPERATIONS.items() if key not in _BEFORE_FILTERS},
+    **{key: item for key, item in OPERATIONS.items() if key not in (*_BEFORE_FILTERS, "output")},
+    **LAYERS,
+    "output": OPERATIONS["output"],
 }
 """Operations and filters by path, in the order of application."""
 _SCALING = {
@@ -89,7 +101,8 @@ def operation(path: str) -> str:
     parameters = table(columns, (_parameter(param) for param in params(_DECLARED[path]).values()))
     text = _text(_DECLARED[path]).partition("\n\nArgs:\n")[0]  # the table has the parameters
     strip = f"<!-- strip: {path} -->" if path in STRIPS else ""
-    parts = [f"<!-- strip: {name} -->" for name in STRIPS if name.startswith(f"{path}.")]
+    below = [name for name in STRIPS if name.startswith(f"{path}.") and name not in _DECLARED]
+    parts = [f"<!-- strip: {name} -->" for name in below]
     return "\n\n".join(part for part in (heading, text, strip, parameters, rules, *parts) if part)
 
 
@@ -405,7 +418,8 @@ def _rule(rule: Rule) -> str:
             refused = f"not be {_names(values, 'or')}" if values else "be left out"
             return f"- {_names(excluded, 'or')} must {refused} where `{choice}` is {_options(options)}."
         case OnlyWhen(choice, options, excluded):
-            return f"- {_names(excluded)} are used where `{choice}` is {_options(options)} only."
+            are = "is" if len(excluded) == 1 else "are"
+            return f"- {_names(excluded)} {are} used where `{choice}` is {_options(options)} only."
         case Needs(name, other):
             return f"- `{name}` is used together with `{other}` only."
         case OneKind(first, second):

@@ -190,9 +190,11 @@ class Batch:
     def __attrs_post_init__(self) -> None:
         self.naming.check(self.variants)
         problems = [
-            Problem(f"{name}.watermark.id".strip("."), _of_variant(name, _unknown_watermark(spec)))
+            Problem(f"{name}.{path}".strip("."), _of_variant(name, _unknown_watermark(path, id)))
             for name, spec in self.variants.items()
-            if spec.watermark is not None and spec.watermark.id not in self.watermarks
+            for id in spec.pictures
+            if id not in self.watermarks
+            for path in [spec.path_of_picture(id)]
         ]
         if any(relative(split_pattern(part)[0], self.target) == "" for _, part in parts_of(self.source)):
             message = f"Batch 'target' parameter must be another folder than the source, got '{self.target}'"
@@ -228,16 +230,26 @@ class Batch:
         return os.path.join(self.target, f".{_MANIFEST}-{token}")
 
     def read_job(self) -> Job:
-        """Read the watermarks, and return what workers need to know.
+        """Read the watermarks and the pictures of layers, and return what workers need to know.
 
-        Raises `SourceError` or `LimitExceeded` if a watermark is no picture.
+        Raises `SourceError` or `LimitExceeded` if one of them is no picture.
         """
+        named = self.watermarks.items()
+        layers = {
+            picture.source: picture.shown
+            for spec in self.variants.values()
+            for picture in spec.layer_pictures.values()
+            if picture.source is not None
+        }
         return Job(
             variants=self.variants,
             target=self.target,
             template=self.naming,
             limits=self.limits,
-            watermarks={id: _read_watermark(id, place, self.limits) for id, place in self.watermarks.items()},
+            watermarks={
+                **{id: _read_picture(f"Watermark '{id}'", place, self.limits) for id, place in named},
+                **{place: _read_picture(shown, place, self.limits) for place, shown in layers.items()},
+            },
             overwrite=self.overwrite,
             staging_folder=self.staging_folder,
             remote=is_url(self.source) or is_url(self.target),
@@ -258,19 +270,19 @@ class Batch:
         return files_of(self.manifest_path)
 
 
-def _unknown_watermark(spec: Spec) -> str:
-    assert spec.watermark is not None
-    return f"Watermark 'id' parameter must be one of the given watermarks, got '{spec.watermark.id}'"
+def _unknown_watermark(path: str, id: str) -> str:
+    title = "Watermark" if path.startswith("watermark") else "Picture"
+    return f"{title} 'id' parameter must be one of the given watermarks, got '{id}'"
 
 
-def _read_watermark(id: str, place: str, limits: Limits) -> bytes:
-    """Return the encoded picture of a watermark, after decoding it once."""
+def _read_picture(shown: str, place: str, limits: Limits) -> bytes:
+    """Return the encoded picture of a watermark or layer, after decoding it once."""
     from imgsvc_core import process
 
     try:
         data = open_bytes(place, limits).read()
         process(data, _SMALL, limits=limits)
     except (SourceError, LimitExceeded) as error:
-        error.begin_with(f"Watermark '{id}'")
+        error.begin_with(shown)
         raise
     return data

@@ -32,7 +32,7 @@ class Job:
         target: the folder of the results, or its URL.
         template: how results are named.
         limits: how much work one picture may cause.
-        watermarks: encoded pictures by the ids that specs use.
+        watermarks: encoded pictures by the ids that specs use, and those of layers by their places.
         overwrite: replace objects that are not results of the same input.
         staging_folder: the folder for results that are not in place yet; empty if the target is a URL.
         remote: inputs or results cross a network.

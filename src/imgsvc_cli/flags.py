@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from imgsvc_cli.completion import FileOrUrl, offering
+from imgsvc_cli.json_files import read_json
 from imgsvc_core.spec import Resize
 from imgsvc_core.spec.declaring import Boolean, Choice, Param, Words, doc, params
 from imgsvc_core.spec.options import (
@@ -16,6 +17,7 @@ from imgsvc_core.spec.options import (
     SHORTHANDS,
     ParameterOption,
     Shorthand,
+    base64_of,
     request_of,
 )
 
@@ -55,7 +57,7 @@ def request_flags(
     """
     for option in SHORTHANDS.values():
         if option.name not in without:
-            is_file = watermark_files and option.name == "watermark"
+            is_file = option.name == "layers" or (watermark_files and option.name == "watermark")
             command.params.append(_shorthand(option, is_file=is_file))
     command.params += map(_of_parameter, PARAMETER_OPTIONS.values())
     return command
@@ -99,14 +101,20 @@ def _of_parameter(option: ParameterOption) -> Flag:
     return parameter_flag(option.name, option.param, section)
 
 
+def _layers_in(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Return the layers of a file as the value of their option."""
+    return None if name is None else base64_of(read_json("--layers", name, list))
+
+
 def _shorthand(option: Shorthand, *, is_file: bool) -> Flag:
     kind = params(Resize)["gravity"].kind if option.name == "gravity" else None
     offered = kind.options if isinstance(kind, Choice) else filter(str.islower, option.metavar.split("|"))
     return Flag(
         [f"--{option.name}"],
         metavar="FILE" if is_file else option.metavar,
-        help=option.doc,
+        help=option.doc if option.name != "layers" else "Lay what this JSON file lists over it.",
         section="Shorthands",
+        callback=_layers_in if option.name == "layers" else None,
         type=FileOrUrl() if is_file else None,
         shell_complete=None if is_file else offering(offered),
     )

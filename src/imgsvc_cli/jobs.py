@@ -217,13 +217,14 @@ def _check_not_source(job: Job) -> None:
         raise TargetError(f"Target '{target}' is the source itself; use --force to replace it.")
 
 
-def watermark_place(name: str) -> str:
-    """Return the path or URL of a watermark, which is its id, too.
+def watermark_place(name: str, path: str = "watermark.id") -> str:
+    """Return the path or URL of a watermark, which is its id, too. The request has the id at ``path``.
 
     Raises:
         SpecError: there is no such file.
     """
     if is_url(name) or Path(name).is_file():
         return name
-    message = f"Watermark 'id' parameter must be the path or URL of a picture, '{name}' does not exist"
-    raise SpecError([Problem("watermark.id", message)])
+    title = "Watermark" if path.startswith("watermark") else "Picture"
+    message = f"{title} 'id' parameter must be the path or URL of a picture, '{name}' does not exist"
+    raise SpecError([Problem(path, message)])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from imgsvc_cli.standard_streams import read_input
 from imgsvc_core._runtime.jsontext import check_depth, without_repeats
 from imgsvc_core.errors import Problem, SourceError, SpecError, os_reason
 
+_J = TypeVar("_J", dict[str, Any], list[Any])
 
-def read_json(option: str, name: str) -> dict[str, Any]:
-    """Return the JSON object in a file, or on standard input for ``-``.
+
+def read_json(option: str, name: str, kind: type[_J] = dict) -> _J:  # type: ignore[assignment]
+    """Return the JSON object or array in a file, or on standard input for ``-``.
 
     Raises:
-        SpecError: the file cannot be read, or does not hold a JSON object.
+        SpecError: the file cannot be read, or does not hold a value of this kind.
     """
     try:
         data = read_input() if name == "-" else Path(name).read_bytes()
@@ -26,6 +28,7 @@ def read_json(option: str, name: str) -> dict[str, Any]:
         reason = os_reason(error)
         message = f"Option '{option}' must name a JSON file, got '{name}': {reason}"
         raise SpecError([Problem("", message)]) from error
-    if not isinstance(found, dict):
-        raise SpecError([Problem("", f"The document in '{name}' must be a JSON object")])
+    if not isinstance(found, kind):
+        words = "a JSON object" if kind is dict else "a JSON array"
+        raise SpecError([Problem("", f"The document in '{name}' must be {words}")])
     return found

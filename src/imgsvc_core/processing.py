@@ -28,7 +28,7 @@ from imgsvc_core.pixels.border_search import find_border
 from imgsvc_core.pixels.colorspace import told_by_pixels
 from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
-from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_watermark
+from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_pictures
 from imgsvc_core.plan import Plan, Seen, compile_plan, wants_faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
@@ -254,10 +254,8 @@ def _run(
     source = received(source, limits, deadline, name=options.get("name"))
     marks: dict[str, Source] = {}
     for one in wanted:
-        for id in one.spec.pictures:
-            if id not in marks:
-                with _naming(one.variant):
-                    marks[id] = receive_watermark(id, watermarks, limits, deadline)
+        with _naming(one.variant):
+            receive_pictures(marks, one.spec, watermarks, limits, deadline)
     job = _Job(
         source=source,
         limits=limits,

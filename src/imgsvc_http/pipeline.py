@@ -133,7 +133,7 @@ class Pipeline:
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermarks=await self._watermarks(account_id, request.spec.pictures),
+            watermarks=await self._pictures(account_id, request.spec),
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
@@ -181,7 +181,7 @@ class Pipeline:
             name=source.name,
             spec=spec,
             limits=limits,
-            watermarks=await self._watermarks(account_id, spec.pictures),
+            watermarks=await self._pictures(account_id, spec),
             accept=accept,
             digest=False,
         )
@@ -264,7 +264,7 @@ class Pipeline:
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
         """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
         await self._credentials(account_id, request.store)
-        await self._watermarks(account_id, request.spec.pictures)
+        await self._pictures(account_id, request.spec)
 
     async def fetched(self, request: ProcessingRequest, account_id: str) -> tuple[Source, Callable[[], None]]:
         """Return the source at the URL of a request, and what releases its file.
@@ -333,15 +333,27 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
-    async def _watermarks(self, account_id: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the bytes of watermarks by id."""
+    async def _pictures(self, account_id: str, spec: Spec) -> dict[str, bytes]:
+        """Return the bytes of the watermarks and layers of a request by id."""
+        for path, picture in spec.layer_pictures.items():
+            if picture.source is not None:
+                expected = "must be left out; upload the picture as a watermark, and give its id"
+                raise invalid(f"{path}.source", f"Picture 'source' parameter {expected}")
+        return await self._watermarks(account_id, spec.pictures, spec.path_of_picture)
+
+    async def _watermarks(
+        self, account_id: str, ids: Sequence[str], path_of: Callable[[str], str] = lambda _: "watermark.id"
+    ) -> dict[str, bytes]:
+        """Return the bytes of watermarks by id. ``path_of`` tells where the request names one."""
         if not ids:
             return {}
         named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in ids}
         found = {id_: data for id_, data in named.items() if data is not None}
         for id_ in named.keys() - found:
             expected = "must be the id of an uploaded watermark"
-            raise invalid("watermark.id", f"Watermark 'id' parameter {expected}", f"got '{id_[:60]}'")
+            path = path_of(id_)
+            title = "Watermark" if path.startswith("watermark") else "Picture"
+            raise invalid(path, f"{title} 'id' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
 

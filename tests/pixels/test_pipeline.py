@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.vips import from_array
@@ -13,8 +14,10 @@ from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.pixels.nine_patch import padding
 from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply, build_steps
-from imgsvc_core.spec import Blur, Border, Mask, Operation, Padding, Spec, Watermark
+from imgsvc_core.spec import Blur, Border, Layer, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import internal as own
 from imgsvc_core.spec import thumbor_filters as fx
 from imgsvc_core.spec import vips_filters as vips
@@ -31,6 +34,15 @@ EXAMPLES: list[Any] = [
     Padding(top=1, right=2, bottom=3, left=4), Padding(size=3, background="00F"),
     Border(size=2, color="000"), Border(size=2, color="F00", radius=5, background="FFF"),
     fx.Mark(watermark=Watermark(id="a")), fx.Mark(watermark=Watermark(id="a"), blend="dest-out"),
+    *(
+        Laid(Layer(**layer), "layers[0]", Size(60, 40))
+        for layer in (
+            {"picture": {"id": "a"}, "rotation": 30}, {"picture": {"id": "a"}, "blend": "multiply"},
+            {"shape": {"kind": "ellipse", "color": "888"}, "width": "50%"},
+            {"shape": {"kind": "line", "color": "F00"}, "blend": "screen", "rotation": 90},
+            {"gradient": {"from": "000", "to": "80FFFFFF"}}, {"gradient": {"from": "F00", "to": "0FF"}},
+        )
+    ),
     fx.NinePatch(id="patch"), fx.WithoutAlpha(), fx.RoundCorners(across=5, down=4),
     fx.Ground(width=80, height=30, left=5, top=-3, kind="color", color="0F0"),
     fx.Ground(width=80, height=30, left=5, top=3, kind="mean"),
@@ -53,6 +65,13 @@ PATCH = np.full((12, 14, 4), 255, np.uint8)
 PATCH[0, 3:6] = PATCH[4:7, 0] = PATCH[-1, 4:9] = PATCH[3:8, -1] = 0, 0, 0, 255
 PICTURES = {"a": COLORED, "patch": PATCH}
 SEEN = Seen(frames={"patch": padding(from_array(PATCH))})
+
+
+def picture_of(mark: fx.Mark | Laid | None) -> pyvips.Image | None:
+    """Return the picture that the work of a row needs."""
+    if mark is None:
+        return None
+    return from_array(PICTURES[mark.watermark.id if isinstance(mark, fx.Mark) else "a"])
 
 
 VALUES: dict[type, Any] = {Integer: 3, Number: 3, Text: "a", HexColor: "F00"}
@@ -80,7 +99,7 @@ def test_rows_tell_the_size_and_the_channels_that_their_functions_make(asked: An
     draft = build_steps(Spec(), info, SEEN)
     apply(draft, asked)
     work, [planned] = WORKS[type(asked)], draft.planned
-    pictures = [] if work.mark is None else [from_array(PICTURES[work.mark(asked).watermark.id])]
+    pictures = [] if work.mark is None else [picture_of(work.mark(asked))]
     made = function_of_pixels(work.pixels)(image, asked, *pictures)
     assert (made.width, made.height) == planned.after == draft.size
     if not planned.traits.brings_color:

@@ -29,11 +29,12 @@ PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=
 GRAY = attrs.evolve(PHOTO, colorspace="gray")
 CONTRACT = (
     "orient", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask",
-    "canvas", "padding", "border", "watermark", "opacity", "output",
+    "canvas", "padding", "border", "watermark", "layers", "opacity", "output",
 )  # fmt: skip
 
 EVERYTHING: dict[str, Any] = {
     "output": {"format": "jpg"},
+    "layers": [{"shape": {"kind": "ellipse", "color": "F00"}}, {"picture": {"id": "a"}}],
     "watermark": {"id": "a"},
     "border": {"size": 3},
     "padding": {"size": 5},

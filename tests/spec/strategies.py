@@ -7,8 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
-from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Operation, Param, Spec, params, unparse
+from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Layer, Operation, Param, Spec, params, unparse
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
+from imgsvc_core.spec.layers.length import LengthKind
+from imgsvc_core.spec.parts import PartKind
 
 
 def values(param: Param) -> st.SearchStrategy[Any]:
@@ -32,6 +34,11 @@ def values(param: Param) -> st.SearchStrategy[Any]:
         case AspectRatio():
             part = st.floats(0.0001, 100_000, exclude_max=True)
             return st.tuples(part, part)
+        case LengthKind(minimum=low, maximum=high, least=least, most=most):
+            percent = st.integers(1000 * least, 1000 * most).map(lambda share: f"{share / 1000}%")
+            return st.integers(low, high) | percent
+        case PartKind(operation=operation):
+            return operations(operation)
     raise AssertionError(param.kind)
 
 
@@ -45,7 +52,7 @@ def operations(draw: st.DrawFn, operation: type[Operation]) -> Operation:
     }
     while True:
         try:
-            return operation(**chosen)
+            return operation(**{params(operation)[name].attribute: item for name, item in chosen.items()})
         except SpecError as error:  # a rule between parameters: give what is missing, leave the others out
             (problem, *_) = error.problems
             if problem.path in chosen:
@@ -58,7 +65,8 @@ def specs() -> st.SearchStrategy[Spec]:
     """Valid requests."""
     parts = {name: st.none() | operations(operation) for name, operation in OPERATIONS.items()}
     filters = st.lists(st.sampled_from(FILTERS).flatmap(operations), max_size=4)
-    return st.builds(Spec, filter=filters, **parts)
+    layers = st.lists(operations(Layer), max_size=3)
+    return st.builds(Spec, filter=filters, layers=layers, **parts)
 
 
 json_values = st.recursive(
@@ -90,7 +98,7 @@ def nearly_requests(draw: st.DrawFn) -> dict[str, Any]:
 def with_and_without_nulls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     """Valid requests twice: with null for some parameters, filters and operations, and without those."""
     request = unparse(draw(specs()))
-    nulls = {name: dict(part) for name, part in request.items() if name != "filter"}
+    nulls = {name: dict(part) for name, part in request.items() if name not in ("filter", "layers")}
     for name, operation in OPERATIONS.items():
         absent = [item.name for item in params(operation).values() if item.name not in request.get(name, {})]
         if name in request:
@@ -99,6 +107,8 @@ def with_and_without_nulls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, A
             )
         elif draw(st.booleans()):
             nulls[name] = None
+    if "layers" in request:
+        nulls["layers"] = [{"padding": None, **layer} for layer in request["layers"]]
     filters = [{**item, **draw(_null_filters(item))} for item in request.get("filter", ())]
     for item in filters:
         for key, part in item.items():

@@ -255,6 +255,9 @@ def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str
 def _watermark_files(specs: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
     """Return the ids of watermarks that are paths or URLs. Each one is its own picture."""
     ids = {spec["watermark"].get("id") for spec in specs.values() if isinstance(spec.get("watermark"), dict)}
+    listed = [spec["layers"] for spec in specs.values() if isinstance(spec.get("layers"), list)]
+    pictures = [layer.get("picture") for layers in listed for layer in layers if isinstance(layer, dict)]
+    ids |= {picture.get("id") for picture in pictures if isinstance(picture, dict)}
     files = (id for id in ids - set(named) if isinstance(id, str))
     return {id: id for id in files if is_url(id) or Path(id).is_file()}
 

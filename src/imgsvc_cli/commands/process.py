@@ -84,8 +84,8 @@ def process(
         raise click.UsageError("Give either --store or -o.")
     store_target = None if store is None else _store_target(store, endpoints)
     request = read_request(flags, spec, presets, config)
-    if request.watermark is not None:
-        watermark_place(request.watermark.id)
+    for id in request.pictures:
+        watermark_place(id, request.path_of_picture(id))
     jobs = plan_jobs(sources, target, request, force=force, store=store_target)
     guard()
     return _run_jobs(jobs, request, limits, as_json=as_json)

@@ -7,8 +7,10 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import over, to_rgb
 from imgsvc_core.pixels.channels import is_deep, split_alpha, white
-from imgsvc_core.plan.geometry import Size, clipped
+from imgsvc_core.pixels.mixing import mixed
+from imgsvc_core.plan.geometry import Box, Size, clipped
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
+from imgsvc_core.spec.layers.layer import Mixing
 from imgsvc_core.spec.thumbor_filters import Blend, Mark
 
 
@@ -33,21 +35,41 @@ def lay_over(
     A colored mark makes a gray picture RGB. Pixels that the mark does not touch stay as they are. Alpha is
     rounded down, as by libvips, so that half alpha on a transparent ground is transparent in GIF.
     """
-    if split_alpha(mark)[0].bands == 3:
-        image = to_rgb(image)
-    part = clipped(Size(image.width, image.height), left, top, mark.width, mark.height)
+    image, mark, part = _fitted(image, mark, left, top, opacity)
     if part is None:
         return image
-    mark = _like(mark, image).crop(part.left - left, part.top - top, part.width, part.height)
-    color, alpha = split_alpha(mark)
-    assert alpha is not None
-    if opacity != 1:
-        mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
     if blend != "over":
         whole = mark.embed(part.left, part.top, image.width, image.height)
         mode = blend.replace("color", "colour")  # codespell:ignore colour
         return image.composite2(whole, mode).cast(image.format)
     return image.insert(over(mark, image.crop(*part)), part.left, part.top)
+
+
+def mix_over(
+    image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float, mixing: Mixing
+) -> pyvips.Image:
+    """Lay a mark on a picture as `lay_over` does, with its colors mixed as CSS mixes them."""
+    image, mark, part = _fitted(image, mark, left, top, opacity)
+    if part is None:
+        return image
+    return image.insert(mixed(mark, image.crop(*part), mixing), part.left, part.top)
+
+
+def _fitted(
+    image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float
+) -> tuple[pyvips.Image, pyvips.Image, Box | None]:
+    """Return a picture and the visible part of a mark, in the same bands, and the place of that part."""
+    if split_alpha(mark)[0].bands == 3:
+        image = to_rgb(image)
+    part = clipped(Size(image.width, image.height), left, top, mark.width, mark.height)
+    if part is None:
+        return image, mark, None
+    mark = _like(mark, image).crop(part.left - left, part.top - top, part.width, part.height)
+    color, alpha = split_alpha(mark)
+    assert alpha is not None
+    if opacity != 1:
+        mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
+    return image, mark, part
 
 
 def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:

@@ -103,7 +103,9 @@ def _applied(frame: ScaledFrame, step: Apply, run: Run) -> pyvips.Image:
     function = function_of_pixels(work.pixels)
     if work.mark is None:
         return function(frame.image, step.asked)
-    return function(frame.image, step.asked, run.picture(step, work.mark(step.asked), frame.size))
+    mark = work.mark(step.asked)
+    picture = None if mark is None else run.picture(step, mark, frame.size)
+    return function(frame.image, step.asked, picture)
 
 
 @functools.cache

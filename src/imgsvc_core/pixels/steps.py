@@ -24,12 +24,13 @@ from imgsvc_core.plan import Plan, steps, turns
 from imgsvc_core.plan.decoding import area_at_hand, pixels_for
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Area, Box, Size
+from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.steps import Step
 from imgsvc_core.spec.thumbor_filters import Mark
 
 T = TypeVar("T")
 
-Marks = Callable[[Mark, Size, int], pyvips.Image]
+Marks = Callable[[Mark | Laid, Size, int], pyvips.Image]
 """A function that returns the picture laid over a frame of a size, while others hold some bytes."""
 
 _NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded
@@ -92,7 +93,7 @@ class Run:
         found: T = self.measured[step]
         return found
 
-    def picture(self, step: Step, mark: Mark, size: Size) -> pyvips.Image:
+    def picture(self, step: Step, mark: Mark | Laid, size: Size) -> pyvips.Image:
         """Return the picture that a step lays over a frame. It is kept if there are more frames."""
         if self.plan.frames == 1:
             return self.marks(mark, size, self.held)

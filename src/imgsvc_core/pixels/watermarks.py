@@ -1,4 +1,4 @@
-"""The pictures of watermarks, which are read once for all requests and rendered for each result."""
+"""The pictures of watermarks and layers, read once for all requests and rendered for each result."""
 
 from __future__ import annotations
 
@@ -17,29 +17,63 @@ from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels.render import render
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Resize, Spec, Watermark
+from imgsvc_core.spec import Picture, Resize, Spec, Watermark
 from imgsvc_core.spec.thumbor_filters import Mark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
 """Watermark images by id, or a function that returns them."""
 
 
-def receive_watermark(id: str, watermarks: Watermarks | None, limits: Limits, deadline: Deadline) -> Source:
-    """Return the picture of a watermark, with the bytes of a file object in its place."""
+def receive_pictures(
+    received_ones: dict[str, Source],
+    spec: Spec,
+    watermarks: Watermarks | None,
+    limits: Limits,
+    deadline: Deadline,
+) -> None:
+    """Add the pictures of the watermark and the layers of a request by id, with the bytes of file objects in
+    their place.
+
+    ``watermarks`` may also have the pictures that layers name by path or URL.
+
+    Raises:
+        SpecError: an id is not known.
+    """
+    for id in spec.pictures:
+        if id not in received_ones:
+            path = spec.path_of_picture(id)
+            received_ones[id] = receive_watermark(id, watermarks, limits, deadline, path=path)
+    if isinstance(watermarks, Mapping):
+        places = [picture.source for picture in spec.layer_pictures.values() if picture.source is not None]
+        received_ones |= {place: watermarks[place] for place in places if place in watermarks}
+
+
+def receive_watermark(
+    id: str,
+    watermarks: Watermarks | None,
+    limits: Limits,
+    deadline: Deadline,
+    *,
+    path: str = "watermark.id",
+) -> Source:
+    """Return the picture of a watermark, with the bytes of a file object in its place.
+
+    ``path`` is where the request names it.
+    """
     source: Source | None
     try:
         source = watermarks(id) if callable(watermarks) else (watermarks or {})[id]
     except KeyError:
         source = None
     if source is None:
-        raise SpecError(
-            [Problem("watermark.id", "Watermark 'id' parameter must be a known watermark", f"got '{id}'")]
-        )
-    with _naming_watermark(id):
+        title = Watermark.title if path.startswith(Watermark.key) else Picture.title
+        raise SpecError([Problem(path, f"{title} 'id' parameter must be a known watermark", f"got '{id}'")])
+    with _naming(f"Watermark '{id}'"):
         return received(source, limits, deadline)
 
 
@@ -51,21 +85,25 @@ class ReceivedWatermarks:
     limits: Limits
     deadline: Deadline
 
-    def picture(self, mark: Mark, size: Size, held: int = 0, *, memory: int = 0) -> pyvips.Image:
-        """Return the picture of a watermark for an image of a size.
+    def picture(self, mark: Mark | Laid, size: Size, held: int = 0, *, memory: int = 0) -> pyvips.Image:
+        """Return the picture of a watermark or a layer for an image of a size.
 
         Args:
-            mark: the watermark.
+            mark: the watermark or the layer.
             size: the size of the image.
             held: the number of bytes that other pictures for the image take.
             memory: the number of bytes that the plan of the image may take.
         """
-        watermark, request, limits = mark.watermark, mark.request, self.limits
-        with _naming_watermark(watermark.id):
-            source = mark.drawing.encode() if mark.drawing else self.sources[watermark.id]
+        limits, request = self.limits, mark.request if isinstance(mark, Mark) else None
+        with _naming(_shown(mark)):
+            source = self._source(mark)
             opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
             if request is None:
-                width, height = watermark_size(opened.info.upright_size, size, watermark)
+                own = opened.info.upright_size
+                if isinstance(mark, Laid):
+                    width, height = mark.picture_size(Size(*own))
+                else:
+                    width, height = watermark_size(own, size, mark.watermark)
                 request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
             of_frame = request.output is not None and request.output.frame
             shown = opened.info if of_frame else attrs.evolve(opened.info, frames=1)
@@ -81,6 +119,16 @@ class ReceivedWatermarks:
             ):
                 return in_memory(render(image, plan, inner).image)
 
+    def _source(self, mark: Mark | Laid) -> Source:
+        if isinstance(mark, Mark):
+            return mark.drawing.encode() if mark.drawing else self.sources[mark.watermark.id]
+        picture = mark.layer.picture
+        assert picture is not None
+        if picture.id is not None:
+            return self.sources[picture.id]
+        assert picture.source is not None
+        return self.sources.get(picture.source, picture.source)
+
     def sides(self, id: str) -> Sides:
         """Return the room that a nine-patch frame leaves on each side."""
         from imgsvc_core.pixels.nine_patch import padding
@@ -88,13 +136,20 @@ class ReceivedWatermarks:
         return padding(self.picture(Mark(watermark=Watermark(id=id)), Size(1, 1)))
 
 
+def _shown(mark: Mark | Laid) -> str:
+    if isinstance(mark, Mark):
+        return f"Watermark '{mark.watermark.id}'"
+    assert mark.layer.picture is not None
+    return mark.layer.picture.shown
+
+
 @contextlib.contextmanager
-def _naming_watermark(id: str) -> Iterator[None]:
-    """Name the watermark in errors of its image, to tell them from errors of the source."""
+def _naming(subject: str) -> Iterator[None]:
+    """Name the watermark or layer in errors of its image, to tell them from errors of the source."""
     try:
         yield
     except TimeLimitExceeded:
         raise
     except (SourceError, LimitExceeded) as error:
-        error.begin_with(f"Watermark '{id}'")
+        error.begin_with(subject)
         raise

@@ -43,6 +43,7 @@ def memory_bound(
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
     rendered = 0.0  # frames that a step rereads or that are encoded
+    drawn = [0]
     settles, settled = False, 0.0  # whether a step of this kind came before, and the largest frame in memory
     for planned in steps:
         colors, alpha = 3 if planned.traits.brings_color else colors, alpha or planned.traits.brings_alpha
@@ -51,6 +52,7 @@ def memory_bound(
             held, streams = held + prod(planned.before) * pixel, False
         if frames > 1 and (planned.traits.rereads or planned is steps[-1]):
             rendered = max(rendered, prod(planned.after) * pixel * frames)
+        drawn.append(planned.traits.drawn)
         if planned.traits.settles:
             settled, settles = max(settled, settles * prod(planned.before) * pixel), True
         held += planned.traits.copies_before * min(prod(planned.before), prod(loaded)) * pixel
@@ -59,7 +61,7 @@ def memory_bound(
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
     # beside the decoded strip, or again for the encoder
-    held += settled + max(rendered, 2 * rendered - strip)
+    held += settled + (max(drawn) if frames == 1 else sum(drawn)) + max(rendered, 2 * rendered - strip)
     lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
     encoder = max(
         _encoder(settings, alpha, sample, frames, several=measured or len(save) > 1) for settings in save

@@ -29,6 +29,7 @@ from imgsvc_core.plan.draft import (
     upright,
 )
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen, Sides
 from imgsvc_core.plan.steps import (
     PLAIN,
@@ -51,6 +52,7 @@ from imgsvc_core.spec import (
     Border,
     Filter,
     Halftone,
+    Layer,
     Mask,
     Padding,
     Pixellate,
@@ -99,7 +101,7 @@ class Work(Generic[A]):
         why: the reason, if the request does not tell it.
         size: returns the new frame, in pixels of the one before it; without it, the frame stays.
         traits: the facts for the compiler.
-        mark: returns the mark whose picture the work needs.
+        mark: returns the mark or the layer whose picture the work needs, or None if it needs no picture.
         joined: returns the part that asks for the same as two in a row.
     """
 
@@ -108,7 +110,7 @@ class Work(Generic[A]):
     why: str = ""
     size: Callable[[A, Draft], Box] | None = None
     traits: Traits | Callable[[A], Traits] = PLAIN
-    mark: Callable[[A], thumbor_filters.Mark] | None = None
+    mark: Callable[[A], thumbor_filters.Mark | Laid | None] | None = None
     joined: Callable[[A, A], A] | None = None
 
 
@@ -217,6 +219,11 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
 
 def _lay(draft: Draft, watermark: Watermark) -> None:
     apply(draft, thumbor_filters.Mark(watermark=watermark))
+
+
+def _lay_all(draft: Draft, layers: tuple[Layer, ...]) -> None:
+    for place, layer in enumerate(layers):
+        apply(draft, Laid(layer, f"layers[{place}]", draft.size))
 
 
 def _fade(draft: Draft, adjust: Adjust) -> None:
@@ -381,6 +388,14 @@ _BORDER = Work[Border](
     size=lambda border, draft: _around(draft.size, (border.size,) * 4),
     traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
 )
+_LAYER = Work[Laid](
+    pixels="layers.laying:lay_layer",
+    text=lambda laid: laid.text,
+    traits=lambda laid: Traits(
+        rereads=True, settles=True, brings_color=not laid.layer.gray, drawn=laid.memory
+    ),
+    mark=lambda laid: None if laid.layer.picture is None else laid,
+)
 _OPACITY = Work[Opacity](
     pixels="pointwise:multiply_alpha",
     text=lambda opacity: f"opacity {opacity.value:g}",
@@ -423,6 +438,8 @@ PIPELINE: tuple[Stage[Any], ...] = (
           "The line goes around everything."),
     Stage("watermark", "watermark", _lay, {thumbor_filters.Mark: _MARK},
           "It may lie over the border too, and no filter changes it."),
+    Stage("layers", "layers", _lay_all, {Laid: _LAYER},
+          "They lie over everything, each over those before it."),
     Stage("opacity", "adjust", _fade, {Opacity: _OPACITY},
           "All that was laid over the picture fades with it."),
     Stage("output", "output", None, {Flatten: "steps:flatten"},

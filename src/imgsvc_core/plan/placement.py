@@ -126,22 +126,18 @@ def watermark_position(
     """Return left and top of a watermark that is not repeated."""
     if watermark.x is not None or watermark.y is not None:
         return watermark.x or 0, watermark.y or 0
-    across, down = _margins(watermark)
+    across, down = margins(watermark.gravity, watermark.padding or 0)
     offsets = across + watermark.offset_x, down + watermark.offset_y
     gravity = watermark.gravity or "center"
     return gravity_offset(gravity, mark, image, *offsets, past_center=watermark.past_center)
 
 
 def _room(image: tuple[int, int], watermark: Watermark) -> Size:
-    across, down = _margins(watermark)
+    across, down = margins(watermark.gravity, watermark.padding or 0)
     across, down = max(across, watermark.x or 0), max(down, watermark.y or 0)
     return Size(max(1, image[0] - across), max(1, image[1] - down))
 
 
-def _margins(watermark: Watermark) -> tuple[int, int]:
+def margins(gravity: str | None, padding: int) -> tuple[int, int]:
     """Return the padding from a side edge, and from the top or bottom, if gravity names one."""
-    padding = watermark.padding or 0
-    return (
-        padding if watermark.gravity in _LEFT | _RIGHT else 0,
-        padding if watermark.gravity in _TOP | _BOTTOM else 0,
-    )
+    return padding if gravity in _LEFT | _RIGHT else 0, padding if gravity in _TOP | _BOTTOM else 0

@@ -10,6 +10,7 @@ from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
 from imgsvc_core.spec.geometry import Orient
 from imgsvc_core.spec.internal import restore
+from imgsvc_core.spec.layers import Gradient, Layer, Length, Picture, Shape
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.request import OPERATIONS, Request, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
@@ -18,11 +19,16 @@ __all__ = [
     "FACTS",
     "OPERATIONS",
     "Color",
+    "Gradient",
+    "Layer",
+    "Length",
     "Operation",
     "Orient",
     "Output",
     "Param",
+    "Picture",
     "Request",
+    "Shape",
     "Spec",
     "Watermark",
     "facts_schema",

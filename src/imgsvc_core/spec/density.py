@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, params
 from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
+from imgsvc_core.spec.layers import Layer, Length
 from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.request import OPERATIONS, Spec
+
+_O = TypeVar("_O", bound=Operation)
 
 _SCALED = tuple(OPERATIONS)[tuple(OPERATIONS).index("crop") + 1 :]
 
@@ -28,7 +31,7 @@ def at_density(spec: Spec, density: float) -> Spec:
     if density == 1:
         return spec
     scaled = {name: _scaled(part, density) for name, part in spec.operations() if name in _SCALED}
-    return _changed(spec, scaled)
+    return _changed(spec, scaled, [_layer_scaled(item, density) for item in spec.layers])
 
 
 def at_width(spec: Spec, width: int) -> Spec:
@@ -78,10 +81,12 @@ def _without_factor(spec: Spec) -> Spec:
     return _changed(spec, {"resize": resize, "scale": scale})
 
 
-def _changed(spec: Spec, parts: Mapping[str, Any]) -> Spec:
-    """Return the spec with other operations under these names."""
+def _changed(spec: Spec, parts: Mapping[str, Any], layers: Sequence[Layer] | None = None) -> Spec:
+    """Return the spec with other operations under these names, and with other layers if they are given."""
     unchanged: dict[str, Any] = dict(spec.operations())
-    return Spec(**{**unchanged, **parts}, filter=spec.filter)
+    return Spec(
+        **{**unchanged, **parts}, filter=spec.filter, layers=spec.layers if layers is None else layers
+    )
 
 
 def _width(part: Resize | Canvas | None) -> int:
@@ -106,6 +111,19 @@ def _scaled(part: Operation, density: float) -> dict[str, Any]:
         if param.unit == "pixels" and (size := getattr(part, param.attribute)) is not None
     }
     return unparse_operation(part) | sizes
+
+
+def _layer_scaled(part: _O, density: float) -> _O:
+    """Return a layer, or a part of it, with its lengths in pixels multiplied."""
+    changed: dict[str, Any] = {}
+    known = params(type(part)).values()
+    for item in known:
+        value = getattr(part, item.attribute)
+        if isinstance(value, Length):
+            changed[item.attribute] = value.times(density)
+        elif isinstance(value, Operation):
+            changed[item.attribute] = _layer_scaled(value, density)
+    return type(part)(**{item.attribute: getattr(part, item.attribute) for item in known} | changed)
 
 
 def _rounded(size: int, density: float) -> int:

@@ -121,4 +121,4 @@ def restore(document: Mapping[str, Any]) -> Spec:
         for item in document.get("filter", ())
         for key, values in item.items()
     ]
-    return Spec(**parts, filter=filters)
+    return Spec(**parts, filter=filters, layers=document.get("layers"))

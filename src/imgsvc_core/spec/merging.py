@@ -12,8 +12,9 @@ Document = dict[str, Any]
 _FILTER_KEYS = frozenset(item.key for item in FILTERS)
 
 
-def merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
-    """Merge parameters into the operation or filter of a request; the new values win.
+def merge(request: Document, key: str, part: Mapping[str, Any] | list[Any]) -> None:
+    """Merge parameters into the operation or filter of a request; the new values win. A list of layers
+    replaces another one.
 
     Mistakes in the request are left to the parser. Only ``request`` itself is changed, and not the values in
     it.
@@ -35,7 +36,7 @@ def merge(request: Document, key: str, part: Mapping[str, Any]) -> None:
             request[place] = [*filters[:index], changed, *filters[index + 1 :]]
 
 
-def _merged(present: Any, part: Mapping[str, Any]) -> Any:
-    if present is None:
+def _merged(present: Any, part: Any) -> Any:
+    if present is None or not isinstance(part, Mapping):
         return part
     return {**present, **part} if isinstance(present, Mapping) else present

@@ -6,10 +6,13 @@ output need no prefix. Flags of the command and options in URLs have the same na
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from imgsvc_core._runtime.jsontext import check_depth, without_repeats
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, Param, params
@@ -122,6 +125,8 @@ def options_of(request: Mapping[str, Any]) -> dict[str, str]:
     """
     parts = {**request, **_filters_by_key(request.get("filter", {}))}
     found: dict[str, str] = {}
+    if "layers" in request:
+        found["layers"] = base64_of(request["layers"])
     for key in _BY_KEY:
         part = dict(parts.get(key, {}))
         if key == "resize" and ("width" in part or "height" in part):
@@ -140,6 +145,22 @@ def text_of(value: str | float | Sequence[str]) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def base64_of(value: Any) -> str:
+    """Return a JSON value as base64url of its shortest text, without padding."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _layers(text: str) -> Document:
+    """Return the layers of an option. What is in them is left to the parser."""
+    if not re.fullmatch("[A-Za-z0-9_-]+={0,2}", text):
+        raise ValueError(text)
+    data = base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+    decoded = data.decode()
+    check_depth(decoded)
+    return {"layers": json.loads(decoded, object_pairs_hook=without_repeats)}
 
 
 def _filters_by_key(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -212,7 +233,8 @@ def _alias(name: str, metavar: str, doc: str, key: str, parameter: str) -> Short
 def _in_order() -> list[type[Operation]]:
     found: list[type[Operation]] = []
     for name in params(Spec):
-        found += FILTERS if name == "filter" else [OPERATIONS[name]]
+        if name != "layers":  # an array, which has an option of its own
+            found += FILTERS if name == "filter" else [OPERATIONS[name]]
     return found
 
 
@@ -240,6 +262,9 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         _alias("padding", "PIXELS", "Add space on all sides.", "padding", "size"),
         _alias("border", "PIXELS", "Draw a line around the picture.", "border", "size"),
         _alias("watermark", "ID", "Lay this picture over it.", "watermark", "id"),
+        Shorthand(
+            "layers", "JSON", "Lay these over it, as JSON in base64url.", _layers, "JSON in base64url",
+        ),
         _alias("pixellate", "VALUE", "Show coarse cells.", "pixellate", "value"),
         _alias("halftone", "VALUE", "Print in dots.", "halftone", "value"),
         _alias("sepia", "VALUE", "Shade brown.", "sepia", "value"),

@@ -4,7 +4,7 @@ import functools
 import json
 import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import attrs
 
@@ -19,7 +19,6 @@ from imgsvc_core.spec.declare import (
     all_params,
     collected,
     declared,
-    doc,
     operation_schema,
     or_null,
     param,
@@ -29,44 +28,25 @@ from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.kinds import Kind
+from imgsvc_core.spec.layers import MOST_LAYERS, Layer, Picture
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unknown_keys, unparse_operation
+from imgsvc_core.spec.parts import Part, PartKind, PartsKind, part
 from imgsvc_core.spec.rules import NotTogether, given
 from imgsvc_core.spec.watermark import Watermark
 
-_JsonObject = Mapping[str, Any]
 _Read = Callable[[type[Any], object], Any]
-_O = TypeVar("_O", bound=Operation)
-Part = Accepts[_O | None, _O | _JsonObject | None]
 Filters = Accepts[
     tuple[Filter, ...], Filter | Iterable[Filter | Mapping[str, Any]] | Mapping[str, Any] | None
 ]
+
+Layers = Accepts[tuple[Layer, ...], Iterable[Layer | Mapping[str, Any]] | None]
 
 _FILTERS = {item.key: item for item in FILTERS}
 _OLD_NAME = "stylize"  # the old name of the filters
 _WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal bytes
 _MAX_CACHED = 4096
-
-
-@frozen
-class PartKind(Kind):
-    """The kind of a parameter that is an operation."""
-
-    operation: type[Operation]
-    expectation = "object of parameters"
-
-    def parse(self, value: object) -> Operation:
-        return parse_operation(self.operation, value)
-
-    def part(self, value: object) -> Any:
-        return parse_part(self.operation, value)
-
-    def unparse(self, value: Operation) -> Document:
-        return unparse_operation(value)
-
-    def schema(self) -> dict[str, Any]:
-        return operation_schema(self.operation)
 
 
 @frozen
@@ -108,10 +88,6 @@ class FilterKind(Kind):
         }
 
 
-def _part(operation: type[Operation], *, internal: bool = False) -> Any:
-    return param(doc(operation), PartKind(operation), default=None, internal=internal)
-
-
 @declared
 class Spec(Parameters):
     """A request. The fields stand in the order of application, whatever order a JSON document has.
@@ -121,22 +97,23 @@ class Spec(Parameters):
 
     title: ClassVar[str] = "The request"
 
-    orient: Part[Orient] = _part(Orient, internal=True)
-    trim: Part[Trim] = _part(Trim)
-    flip: Part[Flip] = _part(Flip)
-    rotate: Part[Rotate] = _part(Rotate)
-    crop: Part[Crop] = _part(Crop)
-    resize: Part[Resize] = _part(Resize)
-    scale: Part[Scale] = _part(Scale)
-    auto: Part[Auto] = _part(Auto)
-    adjust: Part[Adjust] = _part(Adjust)
+    orient: Part[Orient] = part(Orient, internal=True)
+    trim: Part[Trim] = part(Trim)
+    flip: Part[Flip] = part(Flip)
+    rotate: Part[Rotate] = part(Rotate)
+    crop: Part[Crop] = part(Crop)
+    resize: Part[Resize] = part(Resize)
+    scale: Part[Scale] = part(Scale)
+    auto: Part[Auto] = part(Auto)
+    adjust: Part[Adjust] = part(Adjust)
     filter: Filters = param("Filters in the order of application.", FilterKind(), default=())
-    mask: Part[Mask] = _part(Mask)
-    canvas: Part[Canvas] = _part(Canvas)
-    padding: Part[Padding] = _part(Padding)
-    border: Part[Border] = _part(Border)
-    watermark: Part[Watermark] = _part(Watermark)
-    output: Part[Output] = _part(Output)
+    mask: Part[Mask] = part(Mask)
+    canvas: Part[Canvas] = part(Canvas)
+    padding: Part[Padding] = part(Padding)
+    border: Part[Border] = part(Border)
+    watermark: Part[Watermark] = part(Watermark)
+    layers: Layers = param("Layers in the order of drawing.", PartsKind(Layer, MOST_LAYERS), default=())
+    output: Part[Output] = part(Output)
 
     def canonical(self) -> str:
         """Return the request as the shortest JSON text: no neutral operations, no defaults, sorted keys."""
@@ -155,16 +132,34 @@ class Spec(Parameters):
         filters = tuple(item for item in self.filter if not item.is_neutral)
         if len(parts) == len(self.operations()) and filters == self.filter:
             return self
-        return Spec(**parts, filter=filters)
+        return Spec(**parts, filter=filters, layers=self.layers)
 
     @functools.cached_property
     def pictures(self) -> tuple[str, ...]:
         """Return the ids of the watermark pictures that the request needs."""
         named = (self.watermark.id,) if self.watermark else ()
-        return tuple(dict.fromkeys((*named, *(id for item in self.filter for id in item.pictures))))
+        filters = (id for item in self.filter for id in item.pictures)
+        layers = (picture.id for picture in self.layer_pictures.values() if picture.id is not None)
+        return tuple(dict.fromkeys((*named, *filters, *layers)))
+
+    @functools.cached_property
+    def layer_pictures(self) -> Mapping[str, Picture]:
+        """Return the pictures of layers by the paths of the layers."""
+        pictures = {f"layers[{place}].picture": layer.picture for place, layer in enumerate(self.layers)}
+        return {path: picture for path, picture in pictures.items() if picture is not None}
+
+    def path_of_picture(self, id: str) -> str:
+        """Return the path at which the request names a watermark picture."""
+        if self.watermark is None or self.watermark.id != id:
+            for path, picture in self.layer_pictures.items():
+                if picture.id == id:
+                    return f"{path}.id"
+        return "watermark.id"
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
-        """Return names and values of the operations that are present, in their order, without filters."""
+        """Return names and values of the operations that are present, in their order, without filters and
+        layers.
+        """
         parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in ALL_OPERATIONS]
         return tuple((name, part) for name, part in parts if part is not None)
 
@@ -240,7 +235,7 @@ def _listed(items: Sequence[object]) -> Spec:
             expected = "The list must hold operations such as Resize(width=300)"
             problems.append(Problem(f"[{index}]", expected, f"got {shown(item)}"))
             continue
-        if key == "filter":
+        if key in ("filter", "layers"):
             parts[key] = (*parts.get(key, ()), item)
         elif key in parts:
             problems.append(Problem(f"[{index}]", f"The list must hold '{key}' once, got it twice"))
@@ -260,6 +255,8 @@ def _key_of(item: Operation) -> str | None:
     """Return the key of the request to which an operation belongs."""
     if isinstance(item, Filter):
         return "filter"
+    if isinstance(item, Layer):
+        return "layers"
     return item.key if OPERATIONS.get(item.key) is type(item) else None
 
 

@@ -14,7 +14,8 @@ from imgsvc_core.spec.filters import Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number, Several, Text
 from imgsvc_core.spec.parsing import restore_operation
-from imgsvc_core.spec.request import PartKind, Spec, unparse
+from imgsvc_core.spec.parts import PartKind
+from imgsvc_core.spec.request import Spec, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 FACTOR = Number(-1e9, 1e9)

@@ -1,0 +1,129 @@
+"""The size and the place of layers on a picture: pure functions on numbers of pixels."""
+
+from __future__ import annotations
+
+from math import prod
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.plan.geometry import Size, rotated
+from imgsvc_core.plan.placement import gravity_offset, margins
+from imgsvc_core.spec.layers import Layer, Length
+
+_LONGEST = 65_535
+_LINE = 2  # pixels
+_PIXEL = 4  # bytes, with alpha
+
+
+@frozen
+class Laid:
+    """A layer on a picture of a size. ``path`` is where the request has it."""
+
+    layer: Layer
+    path: str
+    frame: Size
+
+    @property
+    def sides(self) -> tuple[int | None, int | None]:
+        """The width and the height that the request gives.
+
+        Raises:
+            SpecError: one of them comes out as less than a pixel, or as too many.
+        """
+        layer, whole = self.layer, self.frame
+        return self._side("width", layer.width, whole.width), self._side("height", layer.height, whole.height)
+
+    def _side(self, name: str, length: Length | None, whole: int) -> int | None:
+        if length is None:
+            return None
+        pixels = length.pixels(whole)
+        if not 1 <= pixels <= _LONGEST:
+            expected = f"Layer '{name}' parameter must come out as 1 to {_LONGEST} pixels"
+            got = f"got {pixels:,} pixels, {length} of {whole:,}"
+            raise SpecError([Problem(f"{self.path}.{name}", expected, got)])
+        return pixels
+
+    @property
+    def thickness(self) -> float:
+        """The thickness of a line."""
+        given = self.layer.shape and self.layer.shape.thickness
+        return max(1.0, given.of(min(self.frame))) if given else _LINE
+
+    @property
+    def is_straight(self) -> bool:
+        """True for a line along the only side that is given."""
+        shape, sides = self.layer.shape, (self.layer.width, self.layer.height)
+        return shape is not None and shape.kind == "line" and sides.count(None) == 1
+
+    @property
+    def drawn_size(self) -> Size:
+        """The size of a shape or a gradient, before it is turned.
+
+        Raises:
+            SpecError: a side comes out as less than a pixel, or as too many.
+        """
+        width, height = self.sides
+        if self.is_straight:
+            thickness = round(self.thickness)
+            width, height = width or thickness, height or thickness
+        return self._scaled(width or self.frame.width, height or self.frame.height, self.layer.scale)
+
+    def picture_size(self, own: Size) -> Size:
+        """Return the size of a picture, before it is turned.
+
+        Its own size is multiplied by the factor, and then fitted into the width and the height. It is
+        enlarged only if the layer says so.
+
+        Raises:
+            SpecError: a side comes out as too many pixels.
+        """
+        width, height = self.sides
+        bounds = [(own.width, width), (own.height, height)]
+        factors = [bound / (side * self.layer.scale) for side, bound in bounds if bound is not None]
+        if self.layer.upscale:
+            factor = self.layer.scale * min(factors, default=1.0)
+        else:
+            factor = min(1.0, self.layer.scale * min([1.0, *factors]))
+        return self._scaled(*own, factor)
+
+    def _scaled(self, width: float, height: float, factor: float) -> Size:
+        size = Size(max(1, round(width * factor)), max(1, round(height * factor)))
+        if max(size) > _LONGEST:
+            expected = f"Layer 'scale' parameter must lead to at most {_LONGEST} pixels on each side"
+            got = f"got {size.width:,} x {size.height:,}"
+            raise SpecError([Problem(f"{self.path}.scale", expected, got)])
+        return size
+
+    def place(self, size: Size) -> tuple[int, int]:
+        """Return left and top of the layer, which has this size after it is turned."""
+        layer, frame = self.layer, self.frame
+        x, y = (
+            0 if length is None else length.pixels(whole)
+            for length, whole in zip((layer.x, layer.y), frame, strict=True)
+        )
+        gravity = layer.gravity
+        if gravity is None and (layer.x is not None or layer.y is not None):
+            gravity = "top-left"
+        padding = 0 if layer.padding is None else layer.padding.pixels(min(frame))
+        across, down = margins(gravity, padding)
+        return gravity_offset(gravity or "center", size, frame, x + across, y + down)
+
+    @property
+    def memory(self) -> int:
+        """The most bytes of what is drawn. A picture that is loaded tells its own."""
+        if self.layer.picture is not None:
+            return 0
+        size = self.drawn_size
+        return _PIXEL * (prod(size) + prod(rotated(size, self.layer.rotation)))
+
+    @property
+    def text(self) -> str:
+        """What is drawn, in a few words."""
+        layer = self.layer
+        if layer.picture is not None:
+            return f"lay {layer.picture.shown[0].lower()}{layer.picture.shown[1:]} over the picture"
+        width, height = self.drawn_size
+        if layer.shape is not None:
+            return f"draw {layer.shape.kind} of {width} x {height} in {layer.shape.color}"
+        assert layer.gradient is not None
+        return f"draw gradient of {width} x {height} from {layer.gradient.start} to {layer.gradient.end}"

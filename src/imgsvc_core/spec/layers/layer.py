@@ -1,0 +1,87 @@
+"""A layer: what is drawn, where, how large, and how it is mixed with what lies below."""
+
+from typing import ClassVar, Literal
+
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
+from imgsvc_core.spec.geometry import EdgeOrCenter
+from imgsvc_core.spec.kinds import Number
+from imgsvc_core.spec.layers.gradient import Gradient
+from imgsvc_core.spec.layers.length import DISTANCE, PLACE, SIDE, Length
+from imgsvc_core.spec.layers.picture import Picture
+from imgsvc_core.spec.layers.shape import Shape
+from imgsvc_core.spec.parts import Part, part
+from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, Rule
+
+Mixing = Literal[
+    "normal", "multiply", "screen", "overlay", "darken", "lighten", "color-dodge", "color-burn", "hard-light",
+    "soft-light", "difference", "exclusion", "hue", "saturation", "color", "luminosity", "plus-lighter",
+]  # fmt: skip
+
+_Length = Accepts[Length | None, Length | int | str | None]
+
+
+@declared
+class Layer(Operation):
+    """Lay a picture, a shape or a gradient over the picture.
+
+    Without gravity and position it is centered. The parts outside of the picture are cut off. Its size
+    is that before it is turned, and its place that of the frame around it after it is turned.
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        AtLeastOne(("picture", "shape", "gradient")),
+        NotTogether(("picture",), ("shape", "gradient")),
+        NotTogether(("shape",), ("gradient",)),
+        Needs("padding", "gravity"),
+    )
+
+    picture: Part[Picture] = part(Picture)
+    shape: Part[Shape] = part(Shape)
+    gradient: Part[Gradient] = part(Gradient)
+    gravity: EdgeOrCenter | None = param("Where on the picture it lies.", default=None)
+    x: _Length = param(
+        "Distance from the side edge that gravity names, inwards; from the center to the right if it names "
+        "neither; from the left edge without gravity. Percent are of the picture's width.",
+        PLACE,
+        unit="pixels",
+        default=None,
+    )
+    y: _Length = param(
+        "Distance from the top or bottom edge that gravity names, inwards; from the center down if it names "
+        "neither; from the top edge without gravity. Percent are of the picture's height.",
+        PLACE,
+        unit="pixels",
+        default=None,
+    )
+    padding: _Length = param(
+        "Distance from the edges that gravity names, added to x and y. Percent are of the picture's shorter "
+        "side.",
+        DISTANCE,
+        unit="pixels",
+        default=None,
+    )
+    width: _Length = param(
+        "Width; of a picture, the largest. Percent are of the picture's width.",
+        SIDE,
+        unit="pixels",
+        default=None,
+    )
+    height: _Length = param(
+        "Height; of a picture, the largest. Percent are of the picture's height.",
+        SIDE,
+        unit="pixels",
+        default=None,
+    )
+    scale: float = param("Factor of its own size, before width and height.", Number(0.01, 10), default=1.0)
+    upscale: bool = param("Whether scale, width and height also enlarge a picture.", default=False)
+    rotation: float = param(
+        "Angle by which it is turned clockwise.", Number(-360, 360), unit="degrees", default=0.0
+    )
+    opacity: float = param("Factor of its own opacity.", Number(0.01, 1), default=1.0)
+    blend: Mixing = param("How its colors are mixed with those below, by the names of CSS.", default="normal")
+
+    @property
+    def gray(self) -> bool:
+        """Return True if it draws nothing but gray."""
+        drawn = self.shape or self.gradient
+        return drawn is not None and all(color.gray for color in drawn.colors)

@@ -1,0 +1,24 @@
+"""Another picture as a layer."""
+
+from typing import ClassVar
+
+from imgsvc_core.spec.declare import Operation, declared, param
+from imgsvc_core.spec.kinds import Text
+from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule
+
+
+@declared
+class Picture(Operation):
+    """Another picture; of an animation, its first frame."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("id", "source")), NotTogether(("id",), ("source",)))
+
+    id: str | None = param("Id of an uploaded watermark picture.", Text(200), default=None)
+    source: str | None = param(
+        "Path or URL of the picture, in Python and the command only.", Text(4096), default=None
+    )
+
+    @property
+    def shown(self) -> str:
+        """Return the words for messages."""
+        return f"Layer picture '{self.id or self.source}'"
