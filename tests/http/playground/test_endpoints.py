@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from typing import Any, cast
@@ -234,4 +236,8 @@ async def test_a_service_without_pages_says_what_it_is() -> None:
     reply = await about(cast("Call", None))
     assert isinstance(reply, web.Response)
     assert "text/html" in reply.headers["Content-Type"]
-    assert '<a href="1.0/openapi.json">' in (reply.text or "")
+    text = reply.text or ""
+    assert '<a href="1.0/openapi.json">' in text
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in reply.headers["Content-Security-Policy"]
