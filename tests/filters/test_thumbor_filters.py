@@ -349,7 +349,7 @@ def test_pictures_are_scaled_as_pillow_drafts_them(size: tuple[int, int], mirror
     assert np.abs(found.astype(int) - expected).mean() < 1.0
     plain = Spec(flip={"horizontal": mirrored}, resize=attrs.evolve(resize, pillow=False))
     usual = np.asarray(imgsvc.process(source, plain).to_pil(), int)
-    if size in ((150, 200), (30, 20)):
+    if size == (30, 20):  # decoded at an eighth
         assert np.abs(usual - expected).mean() > 1.5
 
 
