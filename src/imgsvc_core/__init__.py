@@ -74,6 +74,7 @@ from imgsvc_core.targets.writing import Target
 
 if TYPE_CHECKING:
     from imgsvc_core._runtime.workers import WorkerPool
+    from imgsvc_core.asynchronous import aprocess
     from imgsvc_core.processing import process, process_variants, to_numpy
     from imgsvc_core.similarity.comparison import Similarity, compare
 
@@ -81,6 +82,7 @@ __version__ = "1.0.0"
 
 _LATER = {
     "WorkerPool": "imgsvc_core._runtime.workers",
+    "aprocess": "imgsvc_core.asynchronous",
     "process": "imgsvc_core.processing",
     "process_variants": "imgsvc_core.processing",
     "to_numpy": "imgsvc_core.processing",
@@ -155,6 +157,7 @@ __all__ = [
     "WorkerDied",
     "WorkerPool",
     "__version__",
+    "aprocess",
     "compare",
     "explain",
     "inspect",

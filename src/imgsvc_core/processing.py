@@ -121,9 +121,22 @@ def process(
         MissingDependency: an optional package is needed.
         EncodingFailed, TargetError: the result cannot be written.
     """
+    return process_until(None, source, spec, target, **options)
+
+
+@without_pictures
+def process_until(
+    deadline: Deadline | None,
+    source: Source,
+    spec: Request | None = None,
+    target: Target | None = None,
+    **options: Unpack[ProcessOptions],
+) -> Result[Any]:
+    """Do what `process` does, in the time of a deadline, which another thread may interrupt."""
     if target is not None:
         check_target(target)
-    [result] = _run(source, [_Wanted(parse({} if spec is None else spec), target)], **options)
+    wanted = _Wanted(parse({} if spec is None else spec), target)
+    [result] = _run(source, [wanted], deadline=deadline, **options)
     return result
 
 
@@ -245,12 +258,13 @@ def _run(
     *,
     limits: Limits | None = None,
     watermarks: Watermarks | None = None,
+    deadline: Deadline | None = None,
     **options: Any,
 ) -> list[Result[Any]]:
     """Make all results of a source, and write them to their targets."""
     check_threads(options.get("threads"))
     limits = limits_or(limits, _DEFAULT_LIMITS)
-    started, deadline = time.perf_counter(), Deadline(limits.seconds)
+    started, deadline = time.perf_counter(), deadline or Deadline(limits.seconds)
     source = received(source, limits, deadline, name=options.get("name"))
     marks: dict[str, Source] = {}
     for one in wanted:

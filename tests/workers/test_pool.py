@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -237,3 +238,78 @@ def test_a_limit_that_is_lower_already_stays() -> None:
     )
     told = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert told == f"({lower}, {lower})\n"
+
+
+def test_functions_that_cannot_be_sent_are_named(pool: WorkerPool) -> None:
+    with pytest.raises(TypeError, match=r"Function '.*<lambda>' and its arguments must be picklable"):
+        pool.submit(lambda: 1)
+    with pytest.raises(TypeError, match=r"Function 'echo' and its arguments must be picklable .*lock"):
+        pool.submit(tasks.echo, threading.Lock())
+    assert alive(pool)
+
+
+SCRIPT = """
+import sys
+from functools import partial
+from imgsvc_core import WorkerPool
+from tests.workers import tasks
+
+def own(): return 1
+class Own: pass
+
+if __name__ == "__main__":
+    with WorkerPool(1) as pool:
+        for function, *arguments in [(own,), (partial(own),), (lambda: 1,), (tasks.echo, Own())]:
+            try:
+                print(pool.submit(function, *arguments).result(timeout=60))
+            except TypeError as error:
+                print(error)
+        print(pool.submit(tasks.echo, "still there").result(timeout=60))
+"""
+
+
+def test_functions_and_classes_of_the_script_are_named(tmp_path: Path) -> None:
+    lines = _run(tmp_path, SCRIPT).stdout.splitlines()
+    of_script = "must be one of a module that worker processes can import, got one of the script itself"
+    assert [of_script in line for line in lines[:3]] == [True] * 3
+    assert "A worker process cannot read a function or its arguments: Can't get attribute 'Own'" in lines[3]
+    assert lines[4] == "still there"
+
+
+UNGUARDED = """
+from imgsvc_core import WorkerPool
+
+def one(): return 1
+
+pool = WorkerPool(1, modules=MODULES)
+import script
+try:
+    print(pool.submit(script.one).result(timeout=60))
+except (TypeError, ImportError) as error:
+    print(error)
+pool.close()
+"""
+
+
+@pytest.mark.parametrize("modules", [[], ["script"]])
+def test_a_missing_guard_of_the_main_module_is_named(modules: list[str], tmp_path: Path) -> None:
+    done = _run(tmp_path, UNGUARDED.replace("MODULES", repr(modules)))
+    assert "begin it under `if __name__ == '__main__':`" in done.stdout, done.stdout + done.stderr
+    assert "memory" not in done.stdout
+
+
+def test_a_module_that_cannot_be_imported_is_named() -> None:
+    with (
+        WorkerPool(1, modules=["no_such_module"]) as pool,
+        pytest.raises(ImportError, match=r"Module 'no_such_module' cannot be imported in worker processes"),
+    ):
+        pool.submit(tasks.echo, 1).result(timeout=60)
+
+
+def _run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)])}
+    command = [sys.executable, "script.py"]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
+from _queue import SimpleQueue
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from imgsvc_core._runtime import real_threads
 from imgsvc_core.errors import machine_failure
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ _idle: deque[_Inbox] = deque()
 
 
 def start_thread(target: Callable[..., object], *args: object, name: str) -> None:
-    """Start a daemon thread.
+    """Start a daemon thread of the system.
 
     Raises:
         MachineFailed: the system refuses another thread.
     """
     try:
-        threading.Thread(target=target, args=args, name=name, daemon=True).start()
+        real_threads.start(target, *args, name=name)
     except RuntimeError as error:
         raise machine_failure(errno.EAGAIN) or error from error
 

@@ -13,11 +13,12 @@ import math
 import os
 import threading
 import time
+from _queue import Empty, SimpleQueue
 from collections.abc import Callable, Iterator
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from imgsvc_core._runtime import real_threads
 from imgsvc_core._runtime.daemon_threads import Outcome, start, start_thread
 from imgsvc_core.errors import CorruptImage, EncodingFailed, MemoryLimitExceeded, TimeLimitExceeded
 from imgsvc_core.limits import too_long
@@ -43,6 +44,15 @@ def expect_kill_by_parent() -> None:
     _is_killed = True
 
 
+def is_killed_by_parent() -> bool:
+    """Return True in a process of `expect_kill_by_parent`."""
+    return _is_killed
+
+
+class Interrupted(BaseException):
+    """The work was ended by `Deadline.interrupt`. No handler of errors of codecs catches this."""
+
+
 class Deadline:
     """The time limit of the work on one picture, from now on; None for no limit.
 
@@ -53,9 +63,11 @@ class Deadline:
         self._seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
+        self._interrupted = False
+        self._waiting: list[SimpleQueue[Outcome]] = []
         self._running = 0
         self._rests_since: float | None = None
-        self._lock = threading.Lock()
+        self._lock = real_threads.lock()
         self._watched: dict[int, pyvips.Image] = {}
 
     def run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -107,8 +119,17 @@ class Deadline:
             for image in self._watched.values():
                 image.set_kill(True)
 
+    def interrupt(self) -> None:
+        """End the work, whose caller waits in another thread and gets `Interrupted`. No more work begins."""
+        with self._lock:
+            self._interrupted = True
+            for outcomes in self._waiting:
+                outcomes.put((None, Interrupted()))
+
     def check(self) -> None:
         """Raise `TimeLimitExceeded` if the time is up. Work without libvips calls this itself."""
+        if self._interrupted:
+            raise Interrupted
         if self._stopped or (self._end is not None and time.monotonic() > self._end):
             raise self._too_long()
 
@@ -141,15 +162,24 @@ class Deadline:
 
     def _run_beside(self, call: Callable[[], _T]) -> _T:
         outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        with self._lock:
+            if self._interrupted:
+                raise Interrupted
+            self._waiting.append(outcomes)
         start(call, outcomes.put)
         left = None if self._end is None else max(0.0, self._end - time.monotonic())
         try:
-            result, error = outcomes.get(timeout=left)
+            result, error = real_threads.take(outcomes, left)
+            if isinstance(error, Interrupted):
+                self._stop_all(outcomes)
         except Empty:
             result, error = self._stop_all(outcomes)
         except BaseException:
             self._stop_all(outcomes)
             raise
+        finally:
+            with self._lock:
+                self._waiting.remove(outcomes)
         try:
             if error is not None:
                 raise error
@@ -164,7 +194,7 @@ class Deadline:
         while time.monotonic() < end:
             self.stop()
             with contextlib.suppress(Empty):
-                return outcomes.get(timeout=_TICK_SECONDS)
+                return real_threads.take(outcomes, _TICK_SECONDS)
         return None, self._too_long()
 
     def _too_long(self) -> TimeLimitExceeded:

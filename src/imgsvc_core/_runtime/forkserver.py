@@ -16,12 +16,13 @@ from pathlib import Path
 
 import attrs
 
-from imgsvc_core._runtime.worker_messages import FORK, FORK_SERVER, READY, REFUSED
+from imgsvc_core._runtime.worker_messages import FAILED, FORK, FORK_SERVER, READY, REFUSED
 from imgsvc_core._runtime.worker_setup import NOT_BEGUN
 from imgsvc_core.errors import MachineFailed
 
 _REFUSED = "The machine starts no more processes for pictures, which are not at fault. Try again later."
 _START_SECONDS = 60.0
+_MOST_TOLD = 4096  # bytes of a message
 
 
 @attrs.frozen(eq=False)
@@ -93,16 +94,21 @@ class Forkserver:
 
         Raises:
             MachineFailed: it ended before.
+            ImportError: it cannot import a module.
         """
         try:
             async with asyncio.timeout(_START_SECONDS):
-                ready = await asyncio.get_running_loop().sock_recv(self.control, len(READY))
+                ready = await asyncio.get_running_loop().sock_recv(self.control, _MOST_TOLD)
         except BaseException:
             self.close()
             raise
         if not ready:
             self.close()
             raise MachineFailed(NOT_BEGUN)
+        if ready.startswith(FAILED):
+            self.close()
+            module, _, reason = ready.removeprefix(FAILED).decode(errors="replace").partition("\0")
+            raise ImportError(f"Module '{module}' cannot be imported in worker processes: {reason}")
 
     async def fork(self) -> tuple[socket.socket, int, int]:
         """Return the connection to a new worker, and the file descriptors of its process and of its notes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import attrs
@@ -35,15 +36,50 @@ class Task(Protocol):
 class Call:
     """Call a function of a module. The data is its pickled result, or its pickled error."""
 
-    function: Callable[..., Any]
-    args: tuple[object, ...]
+    pickled: bytes = attrs.field(repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], args: tuple[object, ...]) -> Call:
+        """Return the call of a function.
+
+        Raises:
+            TypeError: the function or its arguments cannot be sent to another process.
+        """
+        named = function.func if isinstance(function, partial) else function
+        name = getattr(named, "__qualname__", repr(named))
+        if getattr(named, "__module__", None) == "__main__":
+            raise TypeError(
+                f"Function '{name}' must be one of a module that worker processes can import, got one of the "
+                "script itself: move it into a module."
+            )
+        try:
+            return cls(pickle.dumps((function, args), protocol=pickle.HIGHEST_PROTOCOL))
+        except Exception as error:  # objects raise anything
+            raise TypeError(
+                f"Function '{name}' and its arguments must be picklable to be sent to a worker process: "
+                f"{str(error).rstrip('.')}."
+            ) from error
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return True as ``returned`` if the function returned, and the result or the error."""
         try:
-            result = self.function(*self.args)
+            function, args = pickle.loads(self.pickled)
+        except MemoryError:
+            raise
+        except Exception as error:  # modules raise anything while they are imported
+            return _failed(
+                TypeError(
+                    f"A worker process cannot read a function or its arguments: {str(error).rstrip('.')}. "
+                    "All that they need must be in modules that it can import, and not in the script itself."
+                )
+            )
+        try:
+            return TaskResult({"returned": True}, pickle.dumps(function(*args)))
         except MemoryError:
             raise
         except Exception as error:
-            return TaskResult({"returned": False}, pickle.dumps(error))
-        return TaskResult({"returned": True}, pickle.dumps(result))
+            return _failed(error)
+
+
+def _failed(error: Exception) -> TaskResult:
+    return TaskResult({"returned": False}, pickle.dumps(error))

@@ -9,6 +9,8 @@ import struct
 
 READY = b"r"
 """The fork server can fork, or a worker can work: file descriptors of its process and notes are attached."""
+FAILED = b"m"
+"""The fork server cannot import a module. Its name and the reason follow."""
 FORK = b"f"
 """Fork a worker for the socket that is attached as a file descriptor."""
 FORK_SERVER = b"s"

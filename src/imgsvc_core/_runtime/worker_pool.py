@@ -313,13 +313,12 @@ class Worker:
 
     async def _send(self, task: Task, threads: int, source: int | None, seconds: float | None) -> None:
         pickled = pickle.dumps((task, threads), protocol=pickle.HIGHEST_PROTOCOL)
-        message = REQUEST.pack(len(pickled)) + pickled
-        files = [] if source is None else [source]
-        sent = socket.send_fds(self.connection, [message], files)  # the socket is empty: some fit in
-        if sent < len(message):
+        head, files = REQUEST.pack(len(pickled)), [] if source is None else [source]
+        sent = socket.send_fds(self.connection, [head, pickled], files)  # the socket is empty: some fit in
+        if sent < len(head) + len(pickled):
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(seconds):
-                await loop.sock_sendall(self.connection, memoryview(message)[sent:])
+                await loop.sock_sendall(self.connection, memoryview(pickled)[sent - len(head) :])
 
     async def _reply(self) -> tuple[dict[str, Any], bytes]:
         await self._arrival(REPLY.size)

@@ -30,6 +30,7 @@ from imgsvc_core._runtime.process_memory import NO_MEMORY, cause_of, forget_shor
 from imgsvc_core._runtime.tasks import Task
 from imgsvc_core._runtime.worker_messages import (
     CAUSE,
+    FAILED,
     FORK,
     FORK_SERVER,
     READY,
@@ -44,6 +45,7 @@ from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PIECE_BYTES = 1 << 20
+_MOST_REASON = 1000  # bytes
 _NO_MEMORY = {"error": MemoryLimitExceeded.slug, "message": NO_MEMORY, "problems": [], "more": {}}
 
 
@@ -63,10 +65,20 @@ def main(control: socket.socket, memory_bytes: int | None, modules: Sequence[str
     prepare_worker(memory_bytes)
     preload()
     for module in modules:
-        import_module(module)
+        _import(module, control)
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     _serve_forks(control, memory_bytes)
+
+
+def _import(module: str, control: socket.socket) -> None:
+    """Import a module, or tell the parent why that is not possible, and end."""
+    try:
+        import_module(module)
+    except BaseException as error:  # modules raise anything, even SystemExit
+        reason = f"{type(error).__name__}: {error}".encode(errors="replace")[:_MOST_REASON]
+        control.send(FAILED + module.encode() + b"\0" + reason)
+        os._exit(1)
 
 
 def _serve_forks(control: socket.socket, memory_bytes: int | None) -> NoReturn:

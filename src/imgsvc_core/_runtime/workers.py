@@ -15,6 +15,8 @@ from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from imgsvc_core._runtime import real_threads
+from imgsvc_core._runtime.deadline import is_killed_by_parent
 from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core._runtime.machine import machine
 from imgsvc_core._runtime.tasks import Call
@@ -42,6 +44,10 @@ class WorkerPool:
         modules: the modules of functions that are called, which are loaded once for all processes.
 
     Functions and their arguments are pickled, so a function must be one of a module. What it prints is lost.
+
+    Raises:
+        RuntimeError: a module that worker processes import begins a pool while it is imported, or gevent or
+            eventlet has replaced Python's threads.
     """
 
     def __init__(
@@ -52,6 +58,16 @@ class WorkerPool:
         tasks_per_worker: int | None = None,
         modules: Sequence[str] = (),
     ) -> None:
+        if is_killed_by_parent():
+            raise RuntimeError(
+                "A worker process must not begin a pool: begin it under `if __name__ == '__main__':`, or in "
+                "a function, so that modules can be imported without it."
+            )
+        if real_threads.are_replaced():
+            raise RuntimeError(
+                "A pool needs threads of the system, and gevent or eventlet has replaced those of Python: call "
+                "`process` in this process, or begin the pool in another one."
+            )
         size = machine().pool(workers, memory_bytes)
         self.workers = size.workers
         self._memory_bytes = size.memory_bytes
@@ -82,13 +98,16 @@ class WorkerPool:
             seconds: the time limit. The function should keep it by itself, as `process` does.
             grace: the seconds after the time limit until the worker is killed.
 
+        Raises:
+            TypeError: the function or its arguments cannot be sent to another process.
+
         The future fails with the error of the function, or with `TimeLimitExceeded`, `MemoryLimitExceeded`
         or `WorkerDied`. It fails with `MachineFailed` if the function was not the reason why its process
         ended.
         """
         if self._ended:
             raise RuntimeError("The pool is closed.")
-        call = Call(function, args)
+        call = Call.of(function, args)
         answer = asyncio.run_coroutine_threadsafe(self._run(call, seconds, grace), self._loop)
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)

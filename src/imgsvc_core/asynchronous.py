@@ -1,0 +1,225 @@
+"""`aprocess`: what `process` does, for programs that run an event loop, which goes on meanwhile.
+
+No other module knows the event loop of a program. The one of `WorkerPool` is its own, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, TypeVar, Unpack, cast, overload
+
+import attrs
+
+from imgsvc_core._runtime.daemon_threads import submit
+from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core._runtime.workers import WorkerPool
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.sink import write_all
+from imgsvc_core.limits import Limits, limits_or
+from imgsvc_core.pixels.watermarks import receive_watermark
+from imgsvc_core.processing import ProcessOptions, process_until
+from imgsvc_core.sources.receiving import Source, received
+from imgsvc_core.spec import Request, Spec, parse
+from imgsvc_core.targets.result import Finished, Result
+from imgsvc_core.targets.writing import Target, check_target
+
+_T = TypeVar("_T")
+
+_END_SECONDS = 0.5
+"""Seconds in which cancelled work in this process ends, unless an encoder cannot be stopped."""
+
+
+class AsyncOptions(ProcessOptions, total=False):
+    """The keyword arguments of `aprocess`, which explains them."""
+
+    isolated: bool
+    pool: WorkerPool | None
+
+
+@overload
+async def aprocess(
+    source: Source,
+    spec: Request | None = None,
+    target: None = None,
+    **options: Unpack[AsyncOptions],
+) -> Result[bytes]: ...
+@overload
+async def aprocess(
+    source: Source,
+    spec: Request | None,
+    target: Target,
+    **options: Unpack[AsyncOptions],
+) -> Result[None]: ...
+@overload
+async def aprocess(
+    source: Source,
+    spec: Request | None = None,
+    *,
+    target: Target,
+    **options: Unpack[AsyncOptions],
+) -> Result[None]: ...
+async def aprocess(
+    source: Source,
+    spec: Request | None = None,
+    target: Target | None = None,
+    **options: Unpack[AsyncOptions],
+) -> Result[Any]:
+    """Process one image as `process` does, while the event loop goes on.
+
+    Cancelling ends the work, too. The result is encoded.
+
+    Args:
+        source: as in `process`. A file object is read in another thread.
+        spec: as in `process`.
+        target: as in `process`. A file object is written to in another thread.
+        isolated: whether to work in another process, from a pool that all calls share. A crash then costs one
+            call, and cancelling ends the work whatever a codec is doing. The source is sent there, so it
+            cannot be a pyvips image. Otherwise a thread of this process works, and an AVIF or HEIC encoder
+            that has begun goes on to its end.
+        pool: a pool of your own for isolated work, such as one with a limit of memory. You close it.
+        options: as in `process`. ``threads`` is 1 for isolated work unless you set it, because each process
+            of the pool works on another image.
+
+    Raises what `process` raises, and for isolated work:
+
+    Raises:
+        WorkerDied: the work crashed its process.
+        TypeError: the source or a watermark cannot be sent to another process.
+    """
+    if target is not None:
+        check_target(target)
+    isolated, pool = options.pop("isolated", True), options.pop("pool", None)
+    asked, usual = parse({} if spec is None else spec), cast("ProcessOptions", options)
+    deadline = Deadline(_seconds(usual))
+    if not isolated and pool is None:
+        return await _in_thread(deadline, partial(_encoded, deadline, source, asked, target, usual))
+    place = None if hasattr(target, "write") else target
+    begin = partial(_begin, deadline, pool, source, asked, place, usual)
+    begun = await _in_thread(deadline, begin, on_cancel=_cancel_begun)
+    result: Result[Any] = await asyncio.wrap_future(begun)
+    if target is place:
+        return result
+    await _in_thread(deadline, partial(write_all, cast("Any", target), result.data))
+    return attrs.evolve(result, encoding=attrs.evolve(cast("Finished", result.encoding), data=None))
+
+
+def _seconds(options: ProcessOptions) -> float | None:
+    return limits_or(options.get("limits"), Limits()).seconds
+
+
+def _encoded(
+    deadline: Deadline, source: Source, spec: Spec, target: Target | None, options: ProcessOptions
+) -> Result[Any]:
+    """Process an image and encode the result."""
+    result = process_until(deadline, source, spec, target, **options)
+    result.encoding.finished()
+    return result
+
+
+def _in_worker(source: Source, spec: Spec, target: Target | None, options: ProcessOptions) -> Result[Any]:
+    return _encoded(Deadline(_seconds(options)), source, spec, target, options)
+
+
+def _begin(
+    deadline: Deadline,
+    pool: WorkerPool | None,
+    source: Source,
+    spec: Spec,
+    target: Target | None,
+    options: ProcessOptions,
+) -> Future[Result[Any]]:
+    """Send the work to a process, which takes time."""
+    sent: ProcessOptions = {"threads": 1, **options}
+    limits = limits_or(options.get("limits"), Limits())
+    marks = {id: receive_watermark(id, options.get("watermarks"), limits, deadline) for id in spec.pictures}
+    sent["watermarks"] = {id: _sendable(mark) for id, mark in marks.items()}
+    read = received(source, limits, deadline, name=options.get("name"))
+    if isinstance(read, ByteSource):
+        sent["name"] = read.name
+    try:
+        return (pool or _shared_pool()).submit(
+            _in_worker, _sendable(read), spec, target, sent, seconds=limits.seconds, grace=_END_SECONDS
+        )
+    except TypeError as error:
+        kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in (source, *marks.values())))
+        raise TypeError(
+            f"Source and watermarks must be such that can be sent to a worker process, got {kinds}: give "
+            "bytes, a path or an array, or set isolated=False."
+        ) from error
+
+
+def _sendable(source: Source) -> Source:
+    """Return bytes in the place of buffers and files that were read."""
+    if isinstance(source, ByteSource):
+        return source.read()
+    return bytes(source) if isinstance(source, memoryview) else source
+
+
+async def _in_thread(
+    deadline: Deadline,
+    work: Callable[[], _T],
+    *,
+    on_cancel: Callable[[Future[_T]], object] | None = None,
+) -> _T:
+    """Wait for work in a thread. Cancelling ends the work: it is no more than one that waits."""
+    future = submit(work)
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        deadline.interrupt()
+        if on_cancel is not None:
+            future.add_done_callback(on_cancel)
+        await _ended(future)
+        raise
+
+
+async def _ended(future: Future[Any]) -> None:
+    """Wait a little for interrupted work to end, however often the caller is cancelled meanwhile."""
+    loop = asyncio.get_running_loop()
+    ending = asyncio.wrap_future(future)
+    ending.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks for its error
+    end = loop.time() + _END_SECONDS
+    while not ending.done() and (left := end - loop.time()) > 0:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([ending], timeout=left)
+
+
+def _cancel_begun(begun: Future[Future[Any]]) -> None:
+    """Cancel work that was sent to a process after its caller was cancelled."""
+    if not begun.cancelled() and begun.exception() is None:
+        begun.result().cancel()
+
+
+_shared: WorkerPool | None = None
+_beginning = threading.Lock()
+
+
+def _shared_pool() -> WorkerPool:
+    """Return the pool of this process, which begins with the first call."""
+    global _shared
+    with _beginning:
+        if _shared is None:
+            _shared = WorkerPool(modules=[__name__])
+        return _shared
+
+
+@atexit.register
+def _end() -> None:
+    if _shared is not None:
+        _shared.stop()
+
+
+def _begin_child() -> None:
+    """Leave the pool to the parent. Its thread is not in a child process."""
+    global _shared, _beginning
+    _shared, _beginning = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_child)

@@ -1,0 +1,222 @@
+"""`aprocess` on an event loop: results, limits, isolation, cancelling, and a loop that goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import pytest_asyncio
+
+import imgsvc_core as imgsvc
+from tests.support import encoded
+from tests.support.photos import as_vips, photo
+from tests.support.processes import workers_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SMALL = {"resize": {"width": 30}}
+ISOLATED = pytest.mark.parametrize("isolated", [True, False], ids=["isolated", "thread"])
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module", autouse=True)
+async def begun() -> AsyncIterator[None]:
+    """The processes have begun, so that tests measure the work alone."""
+    await imgsvc.aprocess(encoded.jpeg().data, SMALL)
+    yield
+
+
+def endless() -> dict[str, Any]:
+    """A request that takes minutes of computing, which libvips can stop, on few pixels."""
+    blur = {"blur": {"mode": "motion", "value": 100, "angle": 45}}
+    return {"resize": {"width": 12_000, "height": 12_000, "mode": "stretch"}, "filter": [blur] * 9}
+
+
+NO_LIMITS = attrs.evolve(imgsvc.Limits.none(), seconds=None)
+
+
+def noise(side: int) -> Any:
+    return np.random.default_rng(1).integers(0, 256, (side, side, 3), np.uint8)
+
+
+@ISOLATED
+async def test_results_are_those_of_process(isolated: bool, tmp_path: Path) -> None:
+    data = encoded.jpeg().data
+    result = await imgsvc.aprocess(data, SMALL, isolated=isolated)
+    assert result.data == imgsvc.process(data, SMALL, threads=1).data
+    target = tmp_path / "small.webp"
+    written = await imgsvc.aprocess(io.BytesIO(data), SMALL, target, isolated=isolated, name="a.jpg")
+    assert (written.data, written.output.format, written.input.name) == (None, "webp", "a.jpg")
+    assert imgsvc.inspect(target).width == 30
+    file = io.BytesIO()
+    assert (await imgsvc.aprocess(data, SMALL, file, isolated=isolated)).data is None
+    assert file.getvalue() == result.data
+
+
+@ISOLATED
+@pytest.mark.parametrize("kind", ["array", "pillow", "path", "file", "result", "view"])
+async def test_sources_of_every_kind(kind: str, isolated: bool, tmp_path: Path) -> None:
+    from PIL import Image
+
+    path = tmp_path / "photo.png"
+    path.write_bytes(encoded.png().data)
+    sources: dict[str, Any] = {
+        "array": photo("cat"),
+        "pillow": Image.fromarray(photo("cat")),
+        "path": path,
+        "file": path.open("rb"),
+        "result": imgsvc.process(path),
+        "view": memoryview(path.read_bytes()),
+    }
+    try:
+        assert (await imgsvc.aprocess(sources[kind], SMALL, isolated=isolated)).output.width == 30
+    finally:
+        sources["file"].close()
+
+
+async def test_what_cannot_be_sent_to_a_process_is_named() -> None:
+    with pytest.raises(TypeError, match=r"got Image: give bytes, a path or an array, or set isolated=False"):
+        await imgsvc.aprocess(as_vips(photo("cat")), SMALL)
+    assert (await imgsvc.aprocess(as_vips(photo("cat")), SMALL, isolated=False)).output.width == 30
+    with pytest.raises(TypeError, match="Source must be"):
+        await imgsvc.aprocess(3, SMALL)  # type: ignore[call-overload]
+
+
+@ISOLATED
+async def test_watermarks_may_come_from_a_function_of_the_caller(isolated: bool) -> None:
+    mark = encoded.png_alpha().data
+    request = {"watermark": {"id": "logo"}}
+    result = await imgsvc.aprocess(photo("cat"), request, isolated=isolated, watermarks=lambda id: mark)
+    assert result.data == imgsvc.process(photo("cat"), request, watermarks={"logo": mark}, threads=1).data
+
+
+@ISOLATED
+async def test_errors_are_those_of_process(isolated: bool) -> None:
+    with pytest.raises(imgsvc.SpecError, match="resize"):
+        await imgsvc.aprocess(encoded.jpeg().data, {"rezise": {"width": 3}}, isolated=isolated)
+    with pytest.raises(imgsvc.UnsupportedFormat):
+        await imgsvc.aprocess(b"no picture", isolated=isolated)
+    with pytest.raises(imgsvc.OutputTooLarge):
+        await imgsvc.aprocess(encoded.jpeg().data, isolated=isolated, limits=imgsvc.Limits(output_side=5))
+    with pytest.raises(imgsvc.TargetError):
+        await imgsvc.aprocess(encoded.jpeg().data, None, 3, isolated=isolated)  # type: ignore[call-overload]
+
+
+@ISOLATED
+async def test_time_limits_hold(isolated: bool) -> None:
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.2)
+    with pytest.raises(imgsvc.TimeLimitExceeded, match=r"0\.2 seconds"):
+        await imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=limits)
+
+
+async def test_an_encoder_that_cannot_be_stopped_ends_with_its_process() -> None:
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.5)
+    with pytest.raises(imgsvc.TimeLimitExceeded):
+        await imgsvc.aprocess(noise(2000), {"output": {"format": "avif", "effort": 9}}, limits=limits)
+
+
+def busy() -> set[int]:
+    """Which of this process and its workers compute just now, but for this thread."""
+    found = set()
+    for pid in (os.getpid(), *workers_of(os.getpid())):
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(OSError):  # it has ended
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                if state == "R" and int(task.name) != threading.get_native_id():
+                    found.add(pid)
+    return found
+
+
+async def idle() -> bool:
+    """True once nothing computes in several looks; False if something still does after long."""
+    end = time.monotonic() + 60
+    quiet = 0
+    while time.monotonic() < end and quiet < 20:
+        quiet = 0 if busy() else quiet + 1
+        await asyncio.sleep(0.02)
+    return quiet >= 20
+
+
+@ISOLATED
+async def test_cancelling_ends_the_work(isolated: bool) -> None:
+    task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
+    while not busy():
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await idle()
+    assert (await imgsvc.aprocess(photo("cat"), SMALL, isolated=isolated)).output.width == 30
+
+
+@ISOLATED
+async def test_cancelling_twice_is_as_cancelling_once(isolated: bool) -> None:
+    task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
+    while not busy():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
+    assert await idle()
+
+
+@ISOLATED
+async def test_a_timeout_of_asyncio_ends_the_work(isolated: bool) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS)
+    assert await idle()
+
+
+async def test_work_that_waits_for_a_process_is_not_begun_after_it_is_cancelled(tmp_path: Path) -> None:
+    with imgsvc.WorkerPool(1) as pool:
+        first = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), pool=pool, limits=NO_LIMITS))
+        await asyncio.sleep(0.3)
+        target = tmp_path / "never.png"
+        second = asyncio.create_task(imgsvc.aprocess(photo("cat"), SMALL, target, pool=pool))
+        await asyncio.sleep(0.2)
+        second.cancel()
+        first.cancel()
+        assert [type(error) for error in await asyncio.gather(first, second, return_exceptions=True)] == [
+            asyncio.CancelledError
+        ] * 2
+        assert (await imgsvc.aprocess(photo("cat"), SMALL, pool=pool)).output.width == 30
+        assert not target.exists()
+
+
+async def test_a_crash_costs_one_call() -> None:
+    running = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), limits=NO_LIMITS))
+    while not (computing := busy() - {os.getpid()}):
+        await asyncio.sleep(0.01)
+    os.kill(computing.pop(), signal.SIGSEGV)
+    with pytest.raises(imgsvc.WorkerDied):
+        await running
+    assert (await imgsvc.aprocess(photo("cat"), SMALL)).output.width == 30
+
+
+@ISOLATED
+async def test_the_loop_computes_nothing_itself(isolated: bool) -> None:
+    """The thread of the loop takes less than 20 ms of CPU for a picture that takes far more of it."""
+    picture = noise(1500)
+    task = asyncio.create_task(imgsvc.aprocess(picture, {"output": {"format": "png"}}, isolated=isolated))
+    longest = 0.0
+    while not task.done():
+        before = time.thread_time()
+        await asyncio.sleep(0.001)
+        longest = max(longest, time.thread_time() - before)
+    assert (await task).output.width == 1500
+    assert longest < 0.02
