@@ -65,8 +65,8 @@ class WorkerPool:
             )
         if real_threads.are_replaced():
             raise RuntimeError(
-                "A pool needs threads of the system, and gevent or eventlet has replaced those of Python: call "
-                "`process` in this process, or begin the pool in another one."
+                "A pool needs threads of the system, and gevent or eventlet has replaced those of Python: "
+                "call `process` in this process, or begin the pool in another one."
             )
         size = machine().pool(workers, memory_bytes)
         self.workers = size.workers
