@@ -1,0 +1,81 @@
+"""Tables of the documentation on a phone: numbers scroll in rows, texts become lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import requires
+
+STATIC = Path(__file__).parent.parent / "docs" / "_static"
+NUMBERS = ["JPEG 6 MP to 720 x 588, blurred by 3 pixels", "imgsvc", "17.92", "2%", "38,622", "87.0", "1.01"]
+TEXTS = [
+    "`server.idle_seconds`",
+    "How long a connection stays open until its next request arrives.",
+    "s",
+    "75",
+]
+FIGURES = ["1.05", "92 : 74", "a sentence about signed pictures from the cache, over TLS, on two cores"]
+
+
+@pytest.fixture(scope="module")
+def phone() -> Iterator[Any]:
+    api = requires.module("playwright.sync_api")
+    program = requires.program("chromium", "chromium-browser", "google-chrome")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+        browser.close()
+
+
+def table(row: list[str]) -> str:
+    """A table of forty rows, as Sphinx and Furo write it."""
+    head = "".join(f"<th><p>column {number}</p></th>" for number, _ in enumerate(row))
+    cells = "".join(f"<td><p>{cell}</p></td>" for cell in row)
+    return (
+        '<div class="table-wrapper" style="overflow-x: auto"><table class="docutils">'
+        f"<thead><tr>{head}</tr></thead><tbody>{f'<tr>{cells}</tr>' * 40}</tbody></table></div>"
+    )
+
+
+def shown(phone: Any, body: str) -> dict[str, Any]:
+    """Show a page with the styles and scripts of the site, and measure its table."""
+    style = (STATIC / "pictures.css").read_text(encoding="utf-8")
+    script = (STATIC / "tables.js").read_text(encoding="utf-8")
+    phone.goto("about:blank")
+    phone.set_content(f"<style>{style}</style><article>{body}</article><script>{script}</script>")
+    found: dict[str, Any] = phone.evaluate("""() => {
+        const table = document.querySelector("table"), place = table.parentElement;
+        const left = (part) => part.getBoundingClientRect().left;
+        place.scrollLeft = 200;
+        return {
+            names: table.className.split(" "), height: table.offsetHeight,
+            scrolls: place.scrollWidth > place.clientWidth, page: document.documentElement.scrollWidth,
+            first: left(table.tBodies[0].rows[0].cells[0]) - left(place),
+        };
+    }""")
+    return found
+
+
+def test_tables_of_numbers_scroll_below_their_first_column(phone: Any) -> None:
+    found = shown(phone, table(NUMBERS))
+    assert "numbers" in found["names"]
+    assert found["scrolls"]
+    assert found["page"] <= 390
+    assert found["first"] == 0, "the first column scrolls away"
+    assert found["height"] < 40 * 90
+
+
+def test_tables_of_texts_become_lists(phone: Any) -> None:
+    found = shown(phone, table(TEXTS))
+    assert "stacked" in found["names"]
+    assert not found["scrolls"]
+
+
+def test_figures_of_the_first_page_stay_a_table(phone: Any) -> None:
+    found = shown(phone, f'<div class="figures">{table(FIGURES)}</div>')
+    assert found["names"] == ["docutils"]
+    assert not found["scrolls"]
