@@ -17,6 +17,7 @@ from pathlib import Path
 import aiohttp
 import attrs
 
+from tests.support.commands import run_command
 from tests.support.processes import listeners_of
 
 _START_SECONDS = 200
@@ -58,9 +59,8 @@ class Service:
 
     def imgsvc(self, *arguments: str, environment: Mapping[str, str] = os.environ) -> str:
         """What the command prints, working on the service's state."""
-        command = [sys.executable, "-m", "imgsvc_cli", *arguments]
         environment = {**environment, "IMGSVC_SERVER_STATE_FOLDER": str(self.state)}
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        return run_command(*arguments, environment=environment)
 
     def new_key(self, company: str = "Other") -> str:
         """A key of a new account."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -22,6 +20,7 @@ from tests.http.calls import Reply, call
 from tests.http.service_process import Service, running
 from tests.http.ways.web_origin import WebOrigin, web_origin
 from tests.support import encoded
+from tests.support.commands import run_command
 
 CONFIG = """
 [presets.card]
@@ -124,10 +123,9 @@ def signer_for(service: Service, environment: Mapping[str, str] = os.environ) ->
 
 def new_account(state: Path) -> str:
     """The id of a new account of a service that does not run yet."""
-    command = [sys.executable, "-m", "imgsvc_cli", "accounts", "create", "Page", "--json"]
     environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
-    made = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return str(json.loads(made.stdout)["id"])
+    made = run_command("accounts", "create", "Page", "--json", environment=environment)
+    return str(json.loads(made)["id"])
 
 
 @pytest_asyncio.fixture
