@@ -9,6 +9,7 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from imgsvc_core._runtime.public_names import present_as
 from imgsvc_core.errors import (
     BudgetUnreachable,
     CorruptImage,
@@ -17,6 +18,7 @@ from imgsvc_core.errors import (
     ForkedProcess,
     ImageTooLarge,
     ImgsvcError,
+    InvalidPixels,
     LimitExceeded,
     MachineFailed,
     MemoryLimitExceeded,
@@ -96,6 +98,7 @@ def __getattr__(name: str) -> Any:
     """Load libvips when pictures are processed, not when requests are written or headers read."""
     if name in _LATER:
         globals()[name] = found = getattr(import_module(_LATER[name]), name)
+        present_as(__name__, found)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -121,6 +124,7 @@ __all__ = [
     "ImageInfo",
     "ImageTooLarge",
     "ImgsvcError",
+    "InvalidPixels",
     "Layer",
     "LimitExceeded",
     "Limits",
@@ -171,3 +175,6 @@ __all__ = [
     "unparse",
 ]
 __all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
+
+for _name in set(__all__) - set(_LATER):
+    present_as(__name__, globals()[_name])

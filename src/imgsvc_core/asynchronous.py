@@ -15,8 +15,6 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
-import attrs
-
 from imgsvc_core._runtime.daemon_threads import submit
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core._runtime.workers import WorkerPool
@@ -27,7 +25,7 @@ from imgsvc_core.pixels.watermarks import receive_watermark
 from imgsvc_core.processing import ProcessOptions, process_until
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Request, Spec, parse
-from imgsvc_core.targets.result import Finished, Result
+from imgsvc_core.targets.result import Result, encode, written
 from imgsvc_core.targets.writing import Target, check_target
 
 _T = TypeVar("_T")
@@ -107,7 +105,7 @@ async def aprocess(
     if target is place:
         return result
     await _in_thread(deadline, partial(write_all, cast("Any", target), result.data))
-    return attrs.evolve(result, encoding=attrs.evolve(cast("Finished", result.encoding), data=None))
+    return written(result)
 
 
 def _seconds(options: ProcessOptions) -> float | None:
@@ -119,7 +117,7 @@ def _encoded(
 ) -> Result[Any]:
     """Process an image and encode the result."""
     result = process_until(deadline, source, spec, target, **options)
-    result.encoding.finished()
+    encode(result)
     return result
 
 

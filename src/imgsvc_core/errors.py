@@ -7,6 +7,7 @@
     ├── SourceError              source_error
     │   ├── SourceUnreachable    source_unreachable
     │   ├── EmptySource          empty_source
+    │   ├── InvalidPixels        invalid_pixels
     │   ├── UnsupportedFormat    unsupported_format
     │   └── CorruptImage         corrupt_image
     ├── LimitExceeded            limit_exceeded
@@ -119,6 +120,12 @@ class EmptySource(SourceError):
     """The source has no bytes."""
 
     slug = "empty_source"
+
+
+class InvalidPixels(SourceError):
+    """The array or image in memory has a shape, a type or values that are not those of a picture."""
+
+    slug = "invalid_pixels"
 
 
 class UnsupportedFormat(SourceError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import ImgsvcError, SourceError, SpecError, TargetError
+from imgsvc_core.errors import ImgsvcError, Problem, SourceError, SpecError, TargetError
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.memory import Computed, computed
@@ -135,6 +136,9 @@ def process_until(
     """Do what `process` does, in the time of a deadline, which another thread may interrupt."""
     if target is not None:
         check_target(target)
+    elif isinstance(spec, str | os.PathLike):
+        expected = "The request must be operations or a JSON object; pass a path of the result as 'target'"
+        raise SpecError([Problem("", expected, f"got '{os.fspath(spec)}'")])
     wanted = _Wanted(parse({} if spec is None else spec), target)
     [result] = _run(source, [wanted], deadline=deadline, **options)
     return result

@@ -55,7 +55,7 @@ def test_mistakes_of_our_own_are_not_told_as_those_of_the_image(
         with monkeypatch.context() as patched:
             patched.setattr(f"imgsvc_core.formats.{module}.{function}", mistaken)
             with pytest.raises(mistake, match="ours"):
-                imgsvc.process(encoded("png").data, {"output": {"format": "png"}})
+                assert imgsvc.process(encoded("png").data, {"output": {"format": "png"}}).data
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_reason_that_libvips_gives_once_is_told() -> None:
     """It decodes while it is written, so it fails in the writer first."""
     data = encoded("tiff").data
     with pytest.raises(imgsvc.CorruptImage, match="damaged: tiff2vips: "):
-        imgsvc.process(damaged_deflate(data), {"output": {"format": "png"}})
+        imgsvc.process(damaged_deflate(data), {"output": {"format": "png"}}, io.BytesIO())
 
 
 def damaged_deflate(data: bytes) -> bytes:
@@ -157,11 +157,11 @@ import numpy as np
 import imgsvc_core as imgsvc
 pixels = np.random.default_rng(1).integers(0, 256, (2000, 2000, 4), np.uint8)
 request = {"output": {"format": sys.argv[1]}}
-imgsvc.process(pixels[:64, :64], request, threads=1)
+assert imgsvc.process(pixels[:64, :64], request, threads=1).data
 held = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_DATA, (held + 24_000_000,) * 2)
 try:
-    imgsvc.process(pixels, request, limits=imgsvc.Limits.none(), threads=1)
+    assert imgsvc.process(pixels, request, limits=imgsvc.Limits.none(), threads=1).data
 except imgsvc.ImgsvcError as error:
     print(error.slug, error.message)
 """

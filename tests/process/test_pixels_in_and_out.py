@@ -104,11 +104,20 @@ def test_bools_are_black_and_white() -> None:
         (np.zeros((2, 2, 5), np.uint8), "with 1 to 4 channels"),
         (np.zeros((2, 2, 0), np.uint8), "with 1 to 4 channels"),
         (np.zeros(4), "must be height x width"),
+        (np.zeros((3, 22, 22)), r"got shape \(3, 22, 22\) of float64: channels must come last, as after"),
+        (np.zeros((1, 3, 22, 22)), r"got shape \(1, 3, 22, 22\) of float64: pass the pictures one by one"),
+        (np.zeros((2, 2), object), "of object"),
     ],
 )
 def test_other_arrays_are_refused(array: Any, words: str) -> None:
-    with pytest.raises(imgsvc.SourceError, match=f"Source array .*{words}"):
+    with pytest.raises(imgsvc.InvalidPixels, match=f"Source array .*{words}"):
         imgsvc.process(array)
+
+
+def test_a_path_in_place_of_a_request_is_named_as_the_target() -> None:
+    for path in ("b.webp", Path("b.webp")):
+        with pytest.raises(imgsvc.SpecError, match=r"pass a path of the result as 'target', got 'b\.webp'"):
+            imgsvc.process(coffee(), path)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("source", [None, 5, object(), ["a"], {"a": 1}])

@@ -530,6 +530,7 @@ def test_operations_are_requests() -> None:
         ([SEPIA, RESIZE], ["'resize' is applied before 'filter': put it there in the list"]),
         ([RESIZE, RESIZE], ["The list must hold 'resize' once, got it twice"]),
         ([RESIZE, "sepia"], ['The list must hold operations such as Resize(width=300), got "sepia"']),
+        ([Output], [f"The list must hold operations such as Resize(width=300), got {Output}"]),
         (
             [Output(), SEPIA, Crop(width=3, height=4), 5],
             [
@@ -549,6 +550,11 @@ def test_lists_that_are_no_requests(items: list[Any], problems: list[str]) -> No
 def test_a_list_of_json_is_no_request() -> None:
     with pytest.raises(SpecError, match="The request must be a JSON object"):
         parse([{"resize": {"width": 300}}])
+
+
+def test_what_is_neither_json_nor_an_operation_is_no_request() -> None:
+    with pytest.raises(SpecError, match="a JSON object, an operation or a list of operations, got <class"):
+        parse(Output)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core.errors import MemoryLimitExceeded, SourceUnreachable
+from imgsvc_core.errors import InvalidPixels, MemoryLimitExceeded, SourceUnreachable
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_source
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _USUAL_DELAY = 100  # milliseconds: browsers show frames without a duration for so long
 _ANIMATIONS_OF_PILLOW = ("GIF", "PNG", "WEBP")  # formats whose files are animations, too
 _COLORSPACES = {"b-w": "gray", "grey16": "gray", "cmyk": "cmyk", "lab": "lab", "labs": "lab"}
+_MOST_CHANNELS = 4
 _COPIES = 2  # copies of an animation's frames, while the last copy is made
 
 
@@ -27,6 +28,7 @@ def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
     """Return a pyvips image, a Pillow image or a numpy array as an image, or None for anything else.
 
     Raises:
+        InvalidPixels: they are not those of a picture.
         SourceUnreachable: the pixels cannot be read. ImageTooLarge, MemoryLimitExceeded: it exceeds the
             limits, as far as that is known without decoding.
     """
@@ -60,10 +62,10 @@ def _of_array(array: npt.NDArray[Any], limits: Limits) -> pyvips.Image:
 
     kind, channels = array.dtype.kind, array.shape[2] if array.ndim == 3 else 1
     known = kind in "bf" or array.dtype.name in ("uint8", "uint16")
-    if array.ndim not in (2, 3) or not 1 <= channels <= 4 or not known or not array.size:
-        raise SourceUnreachable(
+    if array.ndim not in (2, 3) or not 1 <= channels <= _MOST_CHANNELS or not known or not array.size:
+        raise InvalidPixels(
             "Source array must be height x width with 1 to 4 channels of uint8, uint16, bool or float, "
-            f"got shape {array.shape} of {array.dtype}."
+            f"got shape {array.shape} of {array.dtype}{_remedy(array.shape)}."
         )
     _check_size(array.shape[1], array.shape[0], 1, limits)
     if kind == "b":
@@ -72,12 +74,21 @@ def _of_array(array: npt.NDArray[Any], limits: Limits) -> pyvips.Image:
         # Rounding errors of a computation, such as 1.0000001, vanish when it is rounded to 16 bits.
         levels = np.rint(array.astype(np.float64) * 65_535)
         if not (levels.min() >= 0 and levels.max() <= 65_535):  # true for NaN as well
-            raise SourceUnreachable(
+            raise InvalidPixels(
                 "Source array of floats must be within 0 to 1 range, "
                 f"got {array.min():g} to {array.max():g}; divide or clip it."
             )
         array = levels.astype(np.uint16)
     return _of_samples(array)
+
+
+def _remedy(shape: tuple[int, ...]) -> str:
+    """Return what to do with an array that is laid out as networks take it."""
+    if len(shape) == 4:
+        return ": pass the pictures one by one"
+    if len(shape) == 3 and shape[0] <= _MOST_CHANNELS < shape[2]:
+        return ": channels must come last, as after array.transpose(1, 2, 0)"
+    return ""
 
 
 def _of_samples(array: npt.NDArray[Any]) -> pyvips.Image:
@@ -219,7 +230,7 @@ def _with_meaning(image: pyvips.Image) -> pyvips.Image:
     if image.interpretation != "multiband":
         return image
     if image.bands > 4:
-        raise SourceUnreachable(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
+        raise InvalidPixels(f"Source image must have 1 to 4 channels, got {image.bands} without a name.")
     from imgsvc_core.formats.vips import usual_interpretation
 
     return image.copy(interpretation=usual_interpretation(image.bands, image.format))

@@ -38,11 +38,19 @@ class HoldsBytes(Protocol):
         """The encoded image."""
 
 
+class HoldsPixels(Protocol):
+    """An array of NumPy, or an image of Pillow or pyvips."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The pixels, by NumPy's protocol."""
+
+
 if TYPE_CHECKING:
     _Pixels: TypeAlias = npt.NDArray[Any] | PIL.Image.Image  # and pyvips.Image, whose package has no types
     Source: TypeAlias = str | os.PathLike[str] | Buffer | Readable | HoldsBytes | _Pixels | ByteSource
 else:
-    Source = Any
+    Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Readable | HoldsBytes | HoldsPixels
 """A path, an fsspec URL, encoded bytes, a binary file, a result, or pixels of NumPy, Pillow or pyvips."""
 
 _CHUNK = 1 << 20

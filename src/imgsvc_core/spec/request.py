@@ -174,6 +174,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 """The operations of a request by key, without filters, in the order of application."""
 
+_OF_JSON = (str, int, float, list, Mapping, type(None))
 _PLACES = {name: place for place, name in enumerate(params(Spec))}
 
 
@@ -200,7 +201,7 @@ def parse(value: object, *, also_known: Iterable[str] = ()) -> Spec:
         return value
     if isinstance(value, Operation):
         return _listed([value])
-    if isinstance(value, list | tuple) and any(isinstance(item, Operation) for item in value):
+    if isinstance(value, list | tuple) and not all(isinstance(item, _OF_JSON) for item in value):
         return _listed(value)
     also_known = tuple(also_known)
     try:
@@ -220,7 +221,8 @@ def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
 
 def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("", "The request must be a JSON object", f"got {shown(value)}")])
+        of_python = "" if isinstance(value, _OF_JSON) else ", an operation or a list of operations"
+        raise SpecError([Problem("", f"The request must be a JSON object{of_python}", f"got {shown(value)}")])
     found: Spec = _read(value, Spec.title, parse_operation, also_known)
     return found
 

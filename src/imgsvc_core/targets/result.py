@@ -123,10 +123,10 @@ class Result(Generic[Data]):
     input: ImageInfo
     faces: tuple[Face, ...] | None = None
     plan: Plan
-    encoding: Encoding
+    _encoding: Encoding = attrs.field(alias="encoding")
 
     def __repr__(self) -> str:
-        source, ended = self.input, self.encoding.ended
+        source, ended = self.input, self._encoding.ended
         came_from = f"from {source.format} {source.upright_size[0]}x{source.upright_size[1]}"
         (width, height), count = self.plan.size, self.plan.frames
         frames = f", {count} frames" if count > 1 else ""
@@ -138,22 +138,22 @@ class Result(Generic[Data]):
     @property
     def output(self) -> ImageInfo:
         """The facts of the encoded image."""
-        return self.encoding.finished().output
+        return self._encoding.finished().output
 
     @property
     def data(self) -> Data:
         """The encoded image, or `None` if it was written to a target."""
-        return cast("Data", self.encoding.finished().data)
+        return cast("Data", self._encoding.finished().data)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about the frames, transparency or colors that the format of the result cannot hold."""
-        return self.encoding.finished().notes
+        return self._encoding.finished().notes
 
     @property
     def timing(self) -> Timing:
         """The time that the work has taken so far."""
-        return self.encoding.timing
+        return self._encoding.timing
 
     @property
     def media_type(self) -> str:
@@ -186,7 +186,7 @@ class Result(Generic[Data]):
 
         >>> result.to_numpy().transpose(2, 0, 1).astype("float32") / 255  # doctest: +SKIP
         """
-        pixels = self.encoding.pixels().pixels.view()
+        pixels = self._encoding.pixels().pixels.view()
         pixels.flags.writeable = False
         height, width, bands = pixels.shape
         frames = (self.plan.frames,) if self.plan.frames > 1 else ()
@@ -213,7 +213,7 @@ class Result(Generic[Data]):
         Raises:
             ForkedProcess: libvips does not work in this process.
         """
-        return self.encoding.pixels().to_vips()
+        return self._encoding.pixels().to_vips()
 
     def _as_png(self) -> bytes:
         """Return the pixels as PNG, of 8 bits, and animated if they are."""
@@ -221,7 +221,7 @@ class Result(Generic[Data]):
         from imgsvc_core.formats.settings import SaveSettings
 
         settings = SaveSettings(format="apng" if self.plan.frames > 1 else "png", depth=8, effort=0)
-        data = save(self.encoding.pixels().to_vips(), settings).data
+        data = save(self._encoding.pixels().to_vips(), settings).data
         assert data is not None
         return data
 
@@ -239,7 +239,7 @@ class Result(Generic[Data]):
         """Return what browsers show: a media type, and the bytes as Base64. Return None if there are none."""
         import base64
 
-        row, data = FORMATS[self.output.format], self.encoding.finished().data
+        row, data = FORMATS[self.output.format], self._encoding.finished().data
         if data is None:
             return None
         if not row.shown_by_browsers:
@@ -257,6 +257,16 @@ class Result(Generic[Data]):
             "timing": attrs.asdict(self.timing),
             "notes": list(self.notes),
         }
+
+
+def encode(result: Result[Any]) -> Finished:
+    """Encode the pixels of a result, if that is not done yet."""
+    return result._encoding.finished()
+
+
+def written(result: Result[bytes]) -> Result[None]:
+    """Return a result whose bytes went to a target."""
+    return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(encode(result), data=None)))
 
 
 class Variants(dict[str, Result[Data]]):

@@ -29,6 +29,7 @@ _SOURCE = Path(imgsvc_http.__file__).parent
         (errors.SpecError, 422),
         (errors.SourceUnreachable, 422),
         (errors.EmptySource, 422),
+        (errors.InvalidPixels, 422),
         (errors.UnsupportedFormat, 422),
         (errors.CorruptImage, 422),
         (errors.SourceTooLarge, 413),
