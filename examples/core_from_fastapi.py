@@ -17,7 +17,6 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 import imgsvc_core as imgsvc
-from imgsvc_core._runtime.workers import WorkerPool
 
 MOST_BYTES = 20_000_000
 LIMITS = imgsvc.Limits(seconds=10)
@@ -25,11 +24,11 @@ LIMITS = imgsvc.Limits(seconds=10)
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    app.state.workers = WorkerPool(memory_bytes=2**31, tasks_per_worker=1000)
+    app.state.pool = imgsvc.WorkerPool(memory_bytes=2**31, tasks_per_worker=1000)
     try:
         yield
     finally:
-        await asyncio.to_thread(app.state.workers.close)
+        await asyncio.to_thread(app.state.pool.close)
 
 
 app = FastAPI(title="Previews", lifespan=lifespan)
@@ -38,17 +37,13 @@ app = FastAPI(title="Previews", lifespan=lifespan)
 @app.post("/previews", response_class=Response)
 async def preview(request: Request, width: Annotated[int, Query(ge=1, le=2000)] = 640) -> Response:
     """The picture in the body as a WebP that is no wider than asked for."""
+    spec = [
+        imgsvc.Resize(width=width, upscale=False),
+        imgsvc.Output(format="webp", effort=2),
+    ]
     source = await body_of(request)
-    working = app.state.workers.submit(make_preview, source, width, seconds=LIMITS.seconds)
-    return Response(await asyncio.wrap_future(working), media_type="image/webp")
-
-
-def make_preview(source: bytes, width: int) -> bytes | None:
-    """In a worker, which imports this module: what it runs has to be a function of a module."""
-    spec = imgsvc.Spec(
-        resize=imgsvc.Resize(width=width, upscale=False), output=imgsvc.Output(format="webp", effort=2)
-    )
-    return imgsvc.process(source, spec, limits=LIMITS, threads=1).data
+    result = await imgsvc.aprocess(source, spec, limits=LIMITS, pool=app.state.pool)
+    return Response(result.data, media_type=result.media_type)
 
 
 async def body_of(request: Request) -> bytes:
