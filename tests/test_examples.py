@@ -24,6 +24,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from tests.support import photos, requires
+from tests.support.commands import run_command
 from tests.support.servers import free_port
 
 TOP = Path(__file__).parent.parent
@@ -163,9 +164,8 @@ def test_the_event_loop_of_fastapi_stays_free() -> None:
 
 
 def imgsvc_command(environment: dict[str, str], *arguments: str) -> dict[str, str]:
-    command = [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, env=os.environ | environment)
-    answer: dict[str, str] = json.loads(done.stdout)
+    told = run_command(*arguments, "--json", environment=os.environ | environment)
+    answer: dict[str, str] = json.loads(told)
     return answer
 
 

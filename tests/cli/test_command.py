@@ -21,7 +21,7 @@ from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from tests.process.pictures import pixels_of
-from tests.support import encoded
+from tests.support import commands, encoded
 from tests.support.perceptual import distance
 from tests.support.photos import as_vips, coffee
 
@@ -31,9 +31,7 @@ COMMAND = [sys.executable, "-m", "imgsvc_cli"]
 def run(
     *arguments: object, stdin: bytes | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=60, check=False
-    )
+    return commands.run(*map(str, arguments), stdin=stdin or b"", folder=cwd)
 
 
 @pytest.fixture
@@ -89,7 +87,8 @@ def test_libraries_write_nothing_beside_the_command(tmp_path: Path) -> None:
 
 
 def test_pipes(photo: Path) -> None:
-    done = run("process", "-", "-o", "-", "--resize", "150x", "--format", "png", stdin=photo.read_bytes())
+    command = [*COMMAND, "process", "-", "-o", "-", "--resize", "150x", "--format", "png"]
+    done = subprocess.run(command, input=photo.read_bytes(), capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert distance(pixels_of(done.stdout), as_vips(coffee()).resize(0.25).numpy()) < 0.02
     assert b"standard input 600x400" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import commands
 from tests.support.photos import as_vips, coffee
 
 
@@ -76,7 +77,5 @@ def test_json_beside_a_piped_result_names_no_file(folder: Path) -> None:
 
 
 def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "imgsvc_cli", "process", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = commands.run("process", *arguments, folder=folder)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

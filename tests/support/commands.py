@@ -18,7 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-_COMMANDS = ("accounts", "cache", "keys", "presets", "signing_keys")
+_COMMANDS = (
+    "accounts", "batch", "cache", "explain", "formats", "inspect", "keys", "presets", "process", "schema",
+    "signing_keys", "url",
+)  # fmt: skip
 _STATE = (
     "accounts", "database", "encrypted", "failures", "keys", "migrating", "presets", "signing_keys", "vault",
 )  # fmt: skip
@@ -31,20 +34,33 @@ _LOADED = (
 _one_at_a_time = threading.Lock()
 
 
-def run_command(*arguments: str, environment: Mapping[str, str] = os.environ) -> str:
+def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """Return what the command prints. Raise `subprocess.CalledProcessError` if it fails."""
-    with tempfile.TemporaryDirectory() as folder, _one_at_a_time:
-        output, errors = Path(folder, "output"), Path(folder, "errors")
-        request = [arguments, os.getcwd(), dict(environment), str(output), str(errors)]
+    done = run(*arguments, environment=environment)
+    done.check_returncode()
+    return done.stdout.decode()
+
+
+def run(
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    stdin: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:
+    """Return the exit code of the command in a folder, and what it prints."""
+    with tempfile.TemporaryDirectory() as own, _one_at_a_time:
+        streams = [Path(own, name) for name in ("input", "output", "errors")]
+        streams[0].write_bytes(stdin)
         process = _process()
         assert process.stdin is not None
         assert process.stdout is not None
+        request = [arguments, str(folder or Path.cwd()), dict(environment or os.environ), *map(str, streams)]
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        code, told = int(process.stdout.readline()), output.read_text()
-        if code:
-            raise subprocess.CalledProcessError(code, arguments, told, errors.read_text())
-        return told
+        code = int(process.stdout.readline())
+        return subprocess.CompletedProcess(
+            arguments, code, *(path.read_bytes() if path.exists() else b"" for path in streams[1:])
+        )
 
 
 @functools.cache
@@ -61,19 +77,19 @@ def _serve() -> None:
     gc.freeze()
     gc.unfreeze = lambda: None  # before it imports, the command collects what came before
     for line in sys.stdin:
-        arguments, *given = json.loads(line)
+        arguments, folder, environment, *streams = json.loads(line)
         child = os.fork()
         if child == 0:
-            _become_command(arguments, *given)
+            _become_command(arguments, folder, environment, streams)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 def _become_command(
-    arguments: list[str], folder: str, environment: dict[str, str], output: str, errors: str
+    arguments: list[str], folder: str, environment: dict[str, str], streams: list[str]
 ) -> NoReturn:
     from imgsvc_cli.__main__ import main
 
-    for number, path in enumerate((os.devnull, output, errors)):
+    for number, path in enumerate(streams):
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
     os.chdir(folder)
     os.environ.clear()
