@@ -17,7 +17,7 @@ UNCHANGED: Final = "unchanged"
 
 @attrs.frozen(kw_only=True)
 class Output:
-    """A result that was written. ``facts`` are those of its pixels that the request asked for."""
+    """A result that was written. ``facts`` are the facts of pixels that the request asked for."""
 
     variant: str
     path: str

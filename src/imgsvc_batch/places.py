@@ -79,7 +79,8 @@ def _folder_of_keys(place: str) -> str:
 
 
 def _outer(place: str) -> str:
-    """Return the folder that keys name a place from; a folder is named itself, unlike that of a pattern."""
+    """Return the folder from which keys name a place. A folder is part of its keys; the folder of a pattern
+    is not."""
     return os.path.dirname(place) if os.path.isdir(place) else _folder_of_keys(place)
 
 

@@ -19,7 +19,7 @@ _MAX_BYTES = 1 << 26
 
 @attrs.frozen
 class Document:
-    """An answer that is no picture. ``value`` is that of JSON, an object or an array."""
+    """An answer that is no picture. ``value`` is the value of JSON: an object or an array."""
 
     media_type: str
     size: int
@@ -43,7 +43,7 @@ class Document:
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What a server answers: a picture, or an HTTP status or another reason why there is none.
+    """The answer of a server: a picture, or the HTTP status or other reason why there is no picture.
 
     If it is something else, ``document`` is what it is.
     """

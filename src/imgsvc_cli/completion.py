@@ -1,4 +1,4 @@
-"""What a shell offers to complete an argument with."""
+"""Completions that a shell offers for an argument."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _PIPE = "-"
 class Done:
     """A result and where it is: ``target`` is a path or fsspec URL, ``url`` the address in a store.
 
-    ``name`` is that of the file, if the result does not know it.
+    ``name`` is the name of the file, if the result does not know it.
     """
 
     result: imgsvc.Result

@@ -1,4 +1,4 @@
-"""What signals do to the command.
+"""The effect of signals on the command.
 
 `exit_on_signals` exits at once, even while a codec computes and cannot be interrupted. `cancel_on_signals`
 lets a batch stop gently.

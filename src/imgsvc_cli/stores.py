@@ -92,7 +92,8 @@ def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) ->
     """Return credentials from the environment for those that the document leaves out or has as null.
 
     If a provider has several kinds of credentials, as Google does, the kind of which the document has one is
-    completed. If the document has none, all that the environment has are taken; two kinds are then an error.
+    completed. If the document has no credentials, all credentials of the environment are taken. Two kinds are
+    then an error.
     """
     provider = stores.PROVIDERS.get(str(document.get("provider")))
     if provider is None:
@@ -100,7 +101,7 @@ def _credentials(document: Mapping[str, Any], environment: Mapping[str, str]) ->
     present = {name for name in provider.credentials if document.get(name) is not None}
     kinds = [kind for kind in _kinds(provider) if not present or present & set(kind)]
     missing = [name for kind in kinds for name in kind if name not in present]
-    # Those that come from files may end with a newline.
+    # Values from files may end with a newline.
     found = {name: environment.get(_VARIABLE + name.upper(), "").rstrip("\r\n") for name in missing}
     return {name: value for name, value in found.items() if value}
 

@@ -29,7 +29,7 @@ from imgsvc_http.webhooks.jobs import Webhooks
 
 @attrs.define(eq=False)
 class AppState:
-    """What the requests of an application have in common.
+    """The objects that all requests of an application share.
 
     ``urls`` has what is known of the URLs of pictures that were asked for last. ``services`` and ``webhooks``
     are there while the application runs.

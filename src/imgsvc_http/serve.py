@@ -66,7 +66,7 @@ _SAMPLE = """<svg xmlns="http://www.w3.org/2000/svg" width="960" height="640" vi
 
 @attrs.frozen
 class Greeting:
-    """What a person is told when the service has started. There is a ``key`` on its first run only."""
+    """The lines that the service prints when it has started. There is a ``key`` on its first run only."""
 
     address: str
     key: str | None = attrs.field(repr=False)

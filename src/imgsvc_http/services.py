@@ -61,7 +61,7 @@ _SWEEP_SECONDS = 30
 
 @attrs.frozen(kw_only=True)
 class Services:
-    """What handlers work with.
+    """The services that handlers use.
 
     ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
     """

@@ -61,7 +61,7 @@ class PictureUrl:
 
         Args:
             presets: presets by name, as `parse_preset` returns them.
-            dpr: a pixel density instead of that of the URL.
+            dpr: a pixel density, which replaces the density of the URL.
 
         Raises:
             SpecError: with all problems found.

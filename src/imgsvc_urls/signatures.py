@@ -12,10 +12,10 @@ import attrs
 from imgsvc_urls.errors import InvalidSignature
 
 UNSIGNED = "unsigned"
-"""What stands in the place of a signature in URLs without one."""
+"""The word in the place of a signature in unsigned URLs."""
 
 KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What ids of signing keys look like."""
+"""The pattern of ids of signing keys."""
 
 _SIGNATURE = re.compile(rf"({KEY_ID.pattern})\.([A-Za-z0-9_-]{{43}})")
 _MAX_SHOWN = 120

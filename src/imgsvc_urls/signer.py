@@ -108,8 +108,8 @@ class Signer:
     ) -> str:
         """Return the value of ``srcset``: URLs for several widths, or for several pixel densities.
 
-        A width is that of the result with its padding and border. If the request has a width, all its sizes
-        in pixels are multiplied with it, except those of the crop. Sizes of presets stay as they are. No URL
+        A width includes padding and border. If the request has a width, all its sizes
+        in pixels are multiplied with it, except in the crop. Sizes of presets stay as they are. No URL
         enlarges its source.
 
         Args:

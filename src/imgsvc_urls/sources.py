@@ -17,7 +17,7 @@ from imgsvc_urls.delivery import URL_OPTIONS
 PLAIN, BASE64 = "plain", "b64"
 
 ORIGIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-"""What names of origins look like. Names of options, ``plain`` and ``b64`` are taken."""
+"""The pattern of names of origins. Names of options, ``plain`` and ``b64`` are taken."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")

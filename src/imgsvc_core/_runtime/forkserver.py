@@ -48,9 +48,9 @@ class Forkserver:
 
         Args:
             memory_bytes: the most data that a worker may hold.
-            umask: that of files which workers write; that of this process when -1.
+            umask: the file mode mask of workers; when -1, the mask of this process.
             modules: the modules of tasks, which it loads beside the library.
-            scratch: the folder for temporary files of workers; the usual one of the system if there is none.
+            scratch: the folder for temporary files of workers; by default the folder of the system.
 
         Raises:
             MachineFailed: the machine refuses another process.

@@ -1,4 +1,4 @@
-"""What a worker process does."""
+"""The loop of a worker process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from imgsvc_core._runtime.records import frozen
 
 @frozen
 class TaskResult:
-    """What a task gives back: JSON values, and data such as a picture."""
+    """The result of a task: JSON values, and data such as a picture."""
 
     facts: dict[str, Any]
     data: bytes = attrs.field(default=b"", repr=False)

@@ -1,4 +1,4 @@
-"""What a pool and its worker processes send each other.
+"""Messages between a pool and its worker processes.
 
 Little is imported here: whatever the process that forks workers imports, each of them holds.
 """

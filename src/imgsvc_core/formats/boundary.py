@@ -29,7 +29,7 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.table import by_name
 
-# What codecs say if they cannot allocate memory. libwebp and OpenJPEG give no reason if encoding fails, but
+# Messages of codecs that cannot allocate memory. libwebp and OpenJPEG give no reason if encoding fails, but
 # everything other than memory is checked before. libheif also complains of its "security limit", which means
 # that an image is larger than its header states.
 _NO_MEMORY = pattern(

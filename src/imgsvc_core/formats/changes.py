@@ -1,4 +1,4 @@
-"""What differs between the frames of an animation, and how long each is shown."""
+"""Differences between the frames of an animation, and their delays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture shows, as far as it decides how it is best encoded."""
+"""The kind of a picture, which decides how it is best encoded."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class Exif:
         return Exif({tag: value for tag, value in self.main.items() if tag in (ARTIST, COPYRIGHT)})
 
     def within(self, most: int) -> Exif:
-        """Return what fits into so many bytes. Large values are left out first, those of rights last."""
+        """Return what fits into so many bytes. The largest values are left out first, and statements of
+        rights last."""
         excess = len(serialize(self)) - most
         directories = [dict(self.main), dict(self.photo), dict(self.gps)]
         by_size = sorted(

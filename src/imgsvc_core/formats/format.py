@@ -83,7 +83,7 @@ class Effort:
 
 
 class SavedFacts(TypedDict, total=False):
-    """What an encoder knows of its file beyond the picture: `ImageInfo` says what each fact means."""
+    """Facts that only the encoder of a file knows. `ImageInfo` explains each."""
 
     width: int
     height: int
@@ -194,7 +194,7 @@ class Format(abc.ABC):
         cls.writable = cls.writer is not None and not cls.internal
 
     header: Any
-    """What the parser learned; subclasses declare its type."""
+    """The facts that the parser found; subclasses declare the type."""
 
     def __init__(
         self, header_reader: HeaderReader, info: ImageInfo, header: Any, exif_blocks: Sequence[ExifBlock] = ()

@@ -81,7 +81,8 @@ def blob(image: pyvips.Image, name: str) -> bytes | None:
 def jpeg_segments(image: pyvips.Image) -> bytes:
     """Return the segments of a JPEG that hold EXIF, XMP and IPTC.
 
-    A segment holds 64 kB. Of a larger block the largest values are left out, those of rights last.
+    A segment holds 64 kB. If a block is larger, its largest values are left out, and statements of rights
+    last.
     """
     contents = []
     stored, packet, records = (blob(image, name) for name in (EXIF, XMP, IPTC))
@@ -155,7 +156,8 @@ def _is_current(key: tuple[int, int]) -> bool:
 
 
 def _iptc_within(records: bytes, most: int) -> bytes:
-    """Return records of so many bytes at most: the largest are left out, those of rights last."""
+    """Return records of so many bytes at most. The largest are left out first, and statements of rights
+    last."""
     kept = list(_datasets(records))
     excess = len(records) - most
     for dataset in sorted(kept, key=lambda found: (found[0] in _IPTC_RIGHTS, -len(found[1]))):

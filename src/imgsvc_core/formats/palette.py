@@ -1,4 +1,4 @@
-"""PNG with a palette: of all colors of the picture, or of as many as are asked for.
+"""PNG with a palette of all colors of the picture, or of a requested number.
 
 libvips writes the numbers of the colors as a gray picture, whose lines are stored as those of an indexed one.
 """
@@ -68,7 +68,8 @@ class Indexed:
         return {"colorspace": "palette", "depth": 8}
 
     def head(self, header: bytes, others: Iterable[bytes] = ()) -> list[bytes]:
-        """Return the chunks before the pixels: the header, made of that of the numbers, others, colors."""
+        """Return the chunks before the pixels: the header, adapted from the gray picture's, others, and the
+        colors."""
         if self.are_levels:
             return [make_chunk(b"IHDR", header), *others]
         has_alpha, opacity = self.bands in (2, 4), self.colors[:, 3]

@@ -34,7 +34,7 @@ _CLAIMS = (
     "http://ns.microsoft.com/photo/1.2/",
     "http://www.metadataworkinggroup.com/schemas/regions/",
 )
-# What the pixels were, and pictures of them.
+# Facts of the original pixels, and previews of them.
 _STALE = {
     (_DC, "format"),
     (_EXIF, "CompressedBitsPerPixel"),
@@ -88,7 +88,8 @@ def rights(packet: bytes) -> bytes | None:
 
 
 def within(packet: bytes, most: int) -> bytes | None:
-    """Return a packet of so many bytes at most. Large statements are left out first, those of rights last."""
+    """Return a packet of so many bytes at most. The largest statements are left out first, and statements of
+    rights last."""
 
     def reduce(document: Document) -> None:
         excess = len(_text(document)) - most

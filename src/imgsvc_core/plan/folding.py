@@ -45,7 +45,7 @@ class LutBlock:
 
     @property
     def summary(self) -> str:
-        """What the block holds, for people."""
+        """Describe the block for people."""
         return f"LUT of {_labels(self.steps)}"
 
 

@@ -32,7 +32,7 @@ def memory_bound(
     measured: bool = False,
     keeps_pixels: bool = False,
 ) -> tuple[int, int]:
-    """Return the most bytes that the plan needs, beyond those of the program itself, and how many it keeps.
+    """Return how many bytes the plan needs at most in addition to the program itself, and how many it keeps.
 
     A picture that is ``measured`` before it is encoded is in memory. With ``keeps_pixels`` the result is
     computed into memory, and encoded when the decoder has gone.

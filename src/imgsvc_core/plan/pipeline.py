@@ -457,4 +457,4 @@ FUNCTIONS: Mapping[type, str] = {kind: name for kind, name in _MADE_BY.items() i
 """The functions of pixels by the classes of steps."""
 
 WORKS: Mapping[type, Work[Any]] = {kind: work for kind, work in _MADE_BY.items() if isinstance(work, Work)}
-"""All work without a class of steps, by the class of what is asked."""
+"""All work without a class of steps, by the class of the operation."""

@@ -20,7 +20,7 @@ _SCALED = tuple(OPERATIONS)[tuple(OPERATIONS).index("crop") + 1 :]
 
 
 def at_density(spec: Spec, density: float) -> Spec:
-    """Multiply all sizes in pixels by a density, except those of the crop, which are pixels of the source.
+    """Multiply all sizes in pixels by a density, except in the crop, which counts pixels of the source.
 
     Raises:
         SpecError: sizes become too large.
@@ -37,7 +37,7 @@ def at_density(spec: Spec, density: float) -> Spec:
 def at_width(spec: Spec, width: int) -> Spec:
     """Ask for a result of a width in pixels, padding and border included.
 
-    If the request has a width, all its sizes in pixels are multiplied, except those of the crop. The result
+    If the request has a width, all its sizes in pixels are multiplied, except in the crop. The result
     is narrower if a height of the request does not allow the width, and wider if the canvas has a ratio.
 
     Raises:

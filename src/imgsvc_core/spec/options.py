@@ -154,7 +154,7 @@ def base64_of(value: Any) -> str:
 
 
 def _layers(text: str) -> Document:
-    """Return the layers of an option. What is in them is left to the parser."""
+    """Return the layers of an option. The parser checks their contents."""
     if not re.fullmatch("[A-Za-z0-9_-]+={0,2}", text):
         raise ValueError(text)
     data = base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))

@@ -178,7 +178,7 @@ def result_text(
     expires_at: datetime | None,
     timing: Mapping[str, float],
 ) -> str:
-    """Return the JSON of a `Result` with ``success`` and ``code``. What the worker has told stays as it is.
+    """Return the JSON of a `Result` with ``success`` and ``code``. The JSON of the worker stays as it is.
 
     Args:
         id_: the id of the request.

@@ -57,7 +57,7 @@ class BodiesUnderWay:
         """Make room for a body.
 
         Raises:
-            Refusal: there is none, and no connection is known to be slow.
+            Refusal: there is no memory, and no connection is known to be slow.
         """
         if not self._make_room(body):
             raise refusal("overloaded")

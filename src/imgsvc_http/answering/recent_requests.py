@@ -121,7 +121,8 @@ class RecentRequests:
             await self.write()
 
     async def write(self) -> None:
-        """Write what is noted. What cannot be written is given up, as no request depends on it."""
+        """Write what is noted. A record that cannot be written is dropped, because no request depends on
+        it."""
         noted, self._noted = self._noted, _empty()
         self._is_noted.clear()
         if noted:

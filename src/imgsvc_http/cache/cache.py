@@ -282,7 +282,7 @@ class Cache:
         return self._kept(entry, "miss")
 
     def _newest(self, known: Entry) -> Entry:
-        """Return the entry that another node made after a known one, if it was found meanwhile."""
+        """Return an entry that is newer than the known one, if another node has made one."""
         found = self.memory.get(known.key)
         return known if found is None or found.made_at < known.made_at else found
 

@@ -29,7 +29,7 @@ class Claims:
     """Gives claims of keys to one process at a time.
 
     Args:
-        lease: that of this process.
+        lease: the lease of this process.
     """
 
     lease: Lease

@@ -1,4 +1,4 @@
-"""What the cache keeps, and the keys of it."""
+"""Entries of the cache, and their keys."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from multidict import CIMultiDict, MultiMapping
 from imgsvc_http.answering.header_fields import combined, directives, http_time
 
 Scope: TypeAlias = Literal["public", "private", "no-store"]
-"""Who may keep a picture: all caches, only those of one person, or none."""
+"""The caches that may keep a picture: all, only private ones, or none."""
 
 _REVALIDATED = frozenset(("no-cache", "must-revalidate", "proxy-revalidate"))
 _WITHOUT_VALUE = ("must-revalidate", "proxy-revalidate", "immutable")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from imgsvc_http.cache.entries import Entry
 
 ENTRY_BYTES = 4096
-"""What an entry takes beside its picture: objects, texts such as a long URL, and places in tables."""
+"""The memory of an entry beside its picture: objects, texts such as a long URL, and places in tables."""
 
 
 class MemoryTier:

@@ -44,7 +44,7 @@ async def open_cache(
     Args:
         settings: the settings of the service.
         db: the database, which has the purges.
-        lease: that of this process.
+        lease: the lease of this process.
         is_gone: tells if an error of making a picture means that its source is gone.
         memory_bytes: the most memory of entries in this process.
         alone: True if no other process has the same database.

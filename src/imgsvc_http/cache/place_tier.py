@@ -107,7 +107,7 @@ class PlaceTier:
         return self._knows_all_keys and self._keys is not None and not self._keys.may_have(bytes.fromhex(key))
 
     async def get(self, key: str, source: bytes) -> Entry | None:
-        """Return the entry of a key, which is of a source. Whatever is wrong with its file, there is none."""
+        """Return the entry of a key, which is of a source. A file with any fault counts as missing."""
         unwritten = self._next.entries.get(key) or self._current.entries.get(key)
         if unwritten is not None or time.monotonic() < self._usable_at:
             return unwritten

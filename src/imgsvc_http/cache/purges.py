@@ -45,7 +45,7 @@ class Purges:
 def record(connection: Connection, source: bytes, now: datetime) -> int:
     """Record a purge. Return its number.
 
-    Numbers are moments, so that those of a database that was restored or replaced are larger than all before.
+    Numbers are moments. So the numbers of a restored or replaced database are larger than all earlier ones.
     """
     lock_for_transaction(connection, _LOCK)  # numbers become visible in their order
     last = connection.execute(select(func.max(CachePurgeRow.number))).scalar() or 0

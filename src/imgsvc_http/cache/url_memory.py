@@ -1,4 +1,4 @@
-"""What is known of the URLs that were asked for last."""
+"""Facts about the URLs that were asked for last."""
 
 from __future__ import annotations
 

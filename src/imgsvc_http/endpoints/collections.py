@@ -34,7 +34,7 @@ def collection_routes(
         name: the kind, such as ``watermark``.
         owned: the things.
         create: handles the upload of one.
-        shown: gives what is shown of a thing.
+        shown: returns the public facts of a thing.
         one: the class of the answer with one thing, whose field has the name.
         many: the class of the answer with all of them, whose field has the name in the plural.
         bodies: the schemas of an upload by content type.

@@ -107,8 +107,8 @@ class Fetcher:
 
         Args:
             url: where the picture is; it may carry Basic credentials.
-            headers: headers to send along. Other hosts than that of the URL get those of `FRESH` only. The
-                service's own User-Agent follows one that is given here.
+            headers: headers to send along. Hosts other than the host of the URL get only the headers in
+                `FRESH`. The service's own User-Agent follows one that is given here.
             allocate: gives the file to write.
             limit_bytes: the most bytes.
             account: whose share of what fetching takes it counts in.

@@ -77,7 +77,7 @@ class Identity:
 
     @property
     def headers(self) -> MultiMapping[str]:
-        """What the source says of caches. An object without the header takes back what it said before."""
+        """The statements of the source about caches. Without the header, earlier statements end."""
         return CIMultiDict({} if self.cache_control is None else {"Cache-Control": self.cache_control})
 
 
@@ -121,7 +121,7 @@ class Origins:
     async def identity(self, source: AnySource, version: str | None = None) -> Identity | None:
         """Return the identity of a file or object, or None for a source that has to be fetched for it.
 
-        What was found out a moment ago counts, but not for a new version.
+        Facts that were found a moment ago still count, but not for a new version.
 
         Raises:
             SpecError: there is no such origin.
@@ -328,7 +328,7 @@ class _FolderOrigin:
 
 @attrs.frozen
 class _Facts:
-    """What is known of a file before it is read. A file of this machine has a path."""
+    """The facts of a file that are known before it is read. A file of this machine has a path."""
 
     size: int
     identity: Identity

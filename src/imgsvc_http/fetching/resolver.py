@@ -1,4 +1,4 @@
-"""Resolving host names in threads of its own, which nobody has to wait for.
+"""Resolve host names in separate threads. A slow name holds up no other work.
 
 An event loop has few threads for this. Slow name servers would keep them from all other names, for longer
 than any request waits.

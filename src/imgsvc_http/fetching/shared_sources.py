@@ -46,7 +46,7 @@ def kept_seconds(headers: MultiMapping[str], *, default: float) -> float:
 class SharedSources:
     """Fetches by key.
 
-    What is fetched serves all who wait for it, and for some seconds those who come later. Its files count in
+    A fetched source serves all requests that wait for it, and later ones for some seconds. Its files count in
     the share that one account has of `SourceFiles`, so keys of different accounts differ.
 
     Args:

@@ -1,1 +1,1 @@
-"""Who may call, how often, and when it is their turn."""
+"""Access to the service: keys, rates, quotas and turns."""

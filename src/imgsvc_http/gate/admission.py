@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class Access:
-    """Who may send a request for an endpoint, and how it counts.
+    """The rule of an endpoint: which keys may call it, and how its requests count.
 
     Args:
         public: whether it needs no key.
@@ -60,7 +60,7 @@ async def admit(call: Call, access: Access) -> Ticket:
         failed = error
     key_id, kind = None, access.rate
     if principal is None:
-        # Who makes URLs up asks for no picture.
+        # A made-up URL asks for no picture.
         kind = "requests" if kind == "pictures" else kind
         client = client_network(call.client)
     else:

@@ -1,4 +1,4 @@
-"""Who calls: API keys in requests, and the accounts that they belong to."""
+"""Authentication: API keys in requests, and the accounts that they belong to."""
 
 from __future__ import annotations
 

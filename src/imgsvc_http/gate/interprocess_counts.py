@@ -29,7 +29,7 @@ class InterprocessCounts:
         self._locks = os.memfd_create("counts")
 
     def add(self, key: str, window: int) -> int:
-        """Add one to the count of a key in a window, which ends those of other windows. Return it."""
+        """Add one to the count of a key in a window. Counts of other windows end. Return the count."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
         bucket = int.from_bytes(digest[:4], "little") % _BUCKETS
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, bucket)

@@ -1,4 +1,4 @@
-"""What trusted proxies tell of a client: its address, and whether its connection is encrypted.
+"""The address of a client and the encryption of its connection, as trusted proxies report them.
 
 They tell it in ``X-Forwarded-For`` and ``X-Forwarded-Proto``. ``Forwarded`` (RFC 7239) counts only where both
 are missing: a proxy that sets those passes on a ``Forwarded`` that the client wrote.
@@ -23,7 +23,8 @@ _WITH_PORT = re.compile(r"(?:\[(.+)\]|([\d.]+))(?::\w+)?")  # of IPv6 in bracket
 def client_of(request: web.BaseRequest, proxies: Networks) -> tuple[str, bool]:
     """Return the address that a client calls from, and True if its own connection is encrypted.
 
-    What proxies tell counts as far as they can be trusted. In a list, that of the client comes first.
+    Reports of proxies count as far as the proxies can be trusted. In a list, the address of the client comes
+    first.
     """
     if not proxies or not _is_trusted(request, proxies):
         return request.remote or "", request.secure

@@ -47,7 +47,7 @@ class Counter(Protocol):
 
 @attrs.define(eq=False)
 class _Reservation:
-    """What this process may count of a quota in memory, until a time of the monotonic clock.
+    """The part of a quota that this process may count in memory, until a time of the monotonic clock.
 
     ``spent`` is not written yet. ``asked`` counts the pictures since the last write, counted anywhere.
     """
@@ -65,7 +65,7 @@ class QuotaCounts:
 
     Args:
         db: the database.
-        lease: that of this process.
+        lease: the lease of this process.
     """
 
     def __init__(self, db: Database, lease: Lease) -> None:

@@ -58,7 +58,7 @@ class WindowCounts:
         self._counts: Counter[str] = Counter()
 
     def add(self, key: str, window: int) -> int:
-        """Add one to the count of a key in a window, which ends those of other windows. Return it."""
+        """Add one to the count of a key in a window. Counts of other windows end. Return the count."""
         if window != self._window:
             self._window, self._counts = window, Counter()
         self._counts[key] += 1
@@ -69,7 +69,7 @@ class RedisCounts:
     """Counts requests of a window for all nodes.
 
     Args:
-        url: that of Redis.
+        url: the address of Redis.
         seconds: the length of a window.
 
     Raises:

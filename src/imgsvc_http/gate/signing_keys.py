@@ -1,4 +1,4 @@
-"""Who signs: signing keys in URLs, and the accounts that they belong to."""
+"""Signing keys in URLs, and the accounts that they belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request holds while it is handled."""
+"""The resources that a request holds while it is handled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ticket:
         await self.services.pacing.wait(self.client)
 
     def take_connection(self) -> None:
-        """Count the connection among those of the client. Raise `Refusal` if others need what is left."""
+        """Count the connection for its client. Raise `Refusal` if others need what is left."""
         if not self.services.connections.take(self.client):
             raise refusal("overloaded")
         self._has_connection = True

@@ -1,7 +1,7 @@
 """One line for each request, and its metrics.
 
-No field holds what a client wrote: paths are those of the declared endpoints, without their parameters and
-without a query, which may hold secrets.
+No field holds a text of a client. A path is the declared path of the endpoint: parameters and queries may
+hold secrets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(LOGGER)
 
 @attrs.define(eq=False, kw_only=True)
 class Logged:
-    """What the line of a request tells of it.
+    """The fields of a request's line.
 
     Attributes:
         id: its id.

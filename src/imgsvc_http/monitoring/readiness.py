@@ -1,4 +1,4 @@
-"""What keeps the service from accepting requests, told once to the operator."""
+"""Reasons why the service does not accept requests. Each is logged once."""
 
 from __future__ import annotations
 

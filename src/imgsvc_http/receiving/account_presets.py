@@ -1,4 +1,4 @@
-"""The presets that the requests of an account can name: those of the settings, and its own."""
+"""The presets that requests of an account can name: presets of the settings, and its own."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "webhook": lambda value: parse_operation(WebhookOptions, value, path="webhook"),
     "store": parse_store,
 }
-"""What reads the parts of a document that the service adds."""
+"""Parsers for the parts of a document that the service adds."""
 
 
 def _checked_object(document: object) -> Mapping[str, Any]:

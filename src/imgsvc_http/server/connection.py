@@ -1,4 +1,4 @@
-"""A client's connection: its timeouts, its end, and the answer to what is no HTTP."""
+"""A client's connection: its timeouts, its end, and the answer to bytes that are not HTTP."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Connection(ClientHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Return the response to what the parser refuses. The connection ends with it."""
+        """Return the response to a request that the parser refuses. The connection ends with it."""
         if request.writer.output_size > 0:
             raise ConnectionError("A response was begun already.")
         request_id = str(uuid.uuid4())

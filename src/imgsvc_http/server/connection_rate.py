@@ -30,7 +30,7 @@ class ConnectionRate:
 
     Args:
         per_second: how many connections; 0 for any number.
-        exempt: networks whose connections do not wait, as proxies carry those of all clients.
+        exempt: networks whose connections do not wait, such as proxies, which serve all clients.
     """
 
     def __init__(self, per_second: float, exempt: Networks) -> None:

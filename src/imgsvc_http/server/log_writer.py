@@ -16,7 +16,7 @@ _FLUSH_SECONDS = 1.0
 
 
 class LogWriter:
-    """Writes lines to a file descriptor. Those that do not fit into a bounded queue are lost, and counted.
+    """Writes lines to a file descriptor. Lines that do not fit into a bounded queue are lost and counted.
 
     The queue is full if nobody reads a pipe or a terminal. A disk may be full, too. When the log flows again,
     a line tells how many are missing at its place.

@@ -101,7 +101,7 @@ async def _asked(services: Services, number: int) -> Values:
 
 @contextlib.contextmanager
 def _socket_of(services: Services, number: int) -> Iterator[Path]:
-    """Give a path to the socket of a process that is short, as the system wants those of sockets."""
+    """Give a short path to the socket of a process. The system limits the length of such paths."""
     folder = os.open(services.settings.server.state_folder, os.O_PATH)
     try:
         yield Path(f"/proc/self/fd/{folder}/metrics-{number}.socket")
@@ -110,7 +110,8 @@ def _socket_of(services: Services, number: int) -> Iterator[Path]:
 
 
 async def snapshot(services: Services) -> Snapshot:
-    """Return the values that are not counted but looked up. Those of a database that is away are left out."""
+    """Return the values that are not counted but looked up. Metrics of a database that is away are left
+    out."""
     workers, queue = services.pipeline.workers, services.pipeline.workers.queue
     disk = shutil.disk_usage(services.settings.server.state_folder)
     found: dict[Metric, Mapping[tuple[str, ...], float]] = {

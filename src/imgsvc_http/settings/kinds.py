@@ -1,4 +1,4 @@
-"""What settings accept, beside the kinds of parameters of requests."""
+"""Kinds of settings, beside the kinds of parameters of requests."""
 
 from __future__ import annotations
 

@@ -492,7 +492,7 @@ class StoresSettings:
 
 @attrs.frozen(kw_only=True)
 class MonitoringSettings:
-    """What the service tells of itself."""
+    """Logs and metrics."""
 
     access_log: Literal["text", "json", "off"] = setting(
         Matching("text|json|off", "text, json or off"),
@@ -540,7 +540,7 @@ class PlaygroundSettings:
 
 @attrs.frozen(kw_only=True)
 class DeliverySettings:
-    """Pictures by URL, at /1.0/image/. Without origins and signing keys there are none."""
+    """Pictures by URL, at /1.0/image/. They need origins or signing keys."""
 
     origins: Mapping[str, Origin] = setting(
         Origins(),

@@ -42,7 +42,7 @@ SCHEMA: Mapping[str, Any] = {
     },
     "required": ["type", "client_email", "private_key", "token_uri"],
 }
-"""What a keyfile looks like, as JSON Schema."""
+"""The JSON Schema of a keyfile."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,6 +1,6 @@
 """Reservations: parts of monthly quotas that processes count in memory.
 
-What is reserved counts as used, so that all processes together never exceed a quota. The reservations of a
+Reserved pictures count as used, so that all processes together never exceed a quota. The reservations of a
 process whose lease has ended are given back.
 """
 

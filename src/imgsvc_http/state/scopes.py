@@ -7,7 +7,7 @@ SCOPES = {
     "account": "the watermarks, keyfiles, webhooks, cached pictures, last requests and keys of its account",
     "admin": "all that the other scopes allow",
 }
-"""What each scope allows. `GET /1.0/account` is allowed with every key."""
+"""The scopes of API keys. `GET /1.0/account` is allowed with every key."""
 
 ADMIN = "admin"
 

@@ -35,8 +35,9 @@ class _Kept:
 class KeptSources:
     """Keeps sources in a folder that the processes of a node share. All methods block.
 
-    The least recently used sources go first: those of a key that has too many, or of the key with the most
-    bytes if all keys together have too many. The id of a source comes from its content.
+    The least recently used sources go first. If one key has too many, they are taken from that key. If all
+    keys together have too many, they are taken from the key with the most bytes. The id of a source comes
+    from its content.
 
     Args:
         folder: where they are.

@@ -102,7 +102,7 @@ class SourceFiles:
     """Gives files for sources, each of which is deleted after its block.
 
     Args:
-        folder: for sources that have no room in memory. What a killed process left there is deleted.
+        folder: for sources that have no room in memory. Files of killed processes in it are deleted.
         memory_bytes: the most memory of all sources together. Of this and of the folder, no account gets more
             than is left for the others.
         folder_bytes: the most bytes in the folder of all sources together.

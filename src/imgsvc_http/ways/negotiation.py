@@ -1,6 +1,6 @@
-"""What a browser can show and wants: formats by ``Accept``, density, width and quality by client hints.
+"""Negotiation with browsers: formats by ``Accept``; density, width and quality by client hints.
 
-What a browser says is rounded, so that few different answers fill caches.
+Hints are rounded, so that caches hold few different answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers to URLs that were answered before, made of what is in memory.
+"""Answers from memory to URLs that were answered before.
 
 The service knows a URL as any HTTP cache does: by its text and the headers that ``Vary`` names. Each request
 checks what may have changed since: the signing key, presets, the time, the file, and the picture in the
@@ -27,7 +27,7 @@ from imgsvc_urls.dialects import ForeignDelivery
 
 @attrs.frozen(kw_only=True)
 class Prepared:
-    """What all answers to a URL have in common.
+    """The parts that all answers to a URL share.
 
     Args:
         principal: the account that pays, and the key that signed.

@@ -40,7 +40,7 @@ NAME = "name"
 
 @attrs.frozen(kw_only=True)
 class Order:
-    """What determines a picture, beside the identity of its source.
+    """The facts that determine a picture, beside the identity of its source.
 
     Args:
         account_id: the account that pays, and that owns its watermark.

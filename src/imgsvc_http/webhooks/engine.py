@@ -2,8 +2,8 @@
 
 It is DBOS, which keeps its queues in the service's own database, so that a record and its job are committed
 together. DBOS starts jobs within limits and when they are due, and starts those of a dead process again. So
-jobs may run more than once; those of `jobs` are written for that. DBOS takes memory and polls its queues, so
-nothing of it is loaded before the first webhook.
+jobs may run more than once. The functions in `jobs` are written for that. DBOS takes memory and polls its
+queues, so nothing of it is loaded before the first webhook.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jobs that nobody runs are put back into their queues: those of dead nodes, and those that were put off.
+"""Put jobs back into their queues that no node runs: jobs of dead nodes, and jobs that were put off.
 
 A node is dead when its lease has ended. A node that only could not renew its lease goes on; until it has, its
 jobs may run twice, but none is lost. To make that rare, a job is put back only if two looks in a row have

@@ -1,4 +1,4 @@
-"""Who is next: slots for work, shared fairly between accounts."""
+"""A fair queue: slots for work, shared between accounts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class FairQueue:
     Args:
         slots: how many requests run at a time.
         extra: how many more may run, each of an account that has no other running.
-        patient: up to how many running requests a patient one may start; as many as there are slots by
+        patient: a patient request starts only if fewer requests than this are running; the number of slots by
             default.
         room: how many requests may wait.
         seconds: how long a request may wait; None for as long as it takes.

@@ -137,7 +137,8 @@ class ForkedWorkers:
                     grace=_GRACE_SECONDS,
                 )
             except Lost as lost:
-                # What fails by the machine waits for it in the background. This may be the task, after all.
+                # Work that fails because of the machine waits in the background until the machine
+                # recovers. This may be the task, after all.
                 raise Lost(WorkerDied(KILLED) if background else lost.error) from None
             finally:
                 self._end(worker, account)
@@ -162,7 +163,7 @@ class ForkedWorkers:
     def _begin(self, worker: Worker, account: str) -> int:
         """Note that a worker runs a task of an account. Return how many threads it may have.
 
-        What runs at a low priority takes no cores from the others, and does not count for them.
+        Work at a low priority takes no cores from other work, and does not count against it.
         """
         running, number = self._process.running, self._process.number
         self._running[worker] = account

@@ -1,4 +1,4 @@
-"""What a worker process does with one picture. Nothing here knows of HTTP or the event loop."""
+"""The work of a worker process on one picture. Nothing here knows of HTTP or the event loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class LimitedTask(Task, Protocol):
 
 
 def _plain(limits: Limits) -> Limits:
-    """Return limits of the library: to unpickle those of the service, a worker would import its settings."""
+    """Return limits of the library. To unpickle the limits of the service, a worker would import its
+    settings."""
     return _copied(limits)
 
 
@@ -167,7 +168,7 @@ def _write(path: Path, data: bytes) -> int:
 class Describe:
     """Tell of the picture that a spec asks for, without encoding it.
 
-    The fields are those of `Process`.
+    It has the fields of `Process`.
     """
 
     name: str

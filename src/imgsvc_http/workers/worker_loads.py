@@ -49,7 +49,7 @@ class WorkerLoads:
         self._change(account, -1)
 
     def exceeds_share(self, account: str) -> bool:
-        """Return True if an account takes more than what is left when all who are active take as much."""
+        """Return True if an account takes more than an equal share of all active accounts."""
         if len(self._loads) < 2:
             return False
         now = self._clock()

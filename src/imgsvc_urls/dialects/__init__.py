@@ -33,7 +33,7 @@ GROUP = "imgsvc.dialects"
 """The group of entry points that name dialects."""
 
 _OF_ALL = ("source", "signed", "delivery", "pictures", "facts")
-"""Fields of all URLs, which say nothing of what is asked of the picture."""
+"""Fields that all URLs have. They do not describe the picture."""
 
 
 @attrs.frozen
@@ -126,13 +126,13 @@ class ForeignUrl(ABC):
     """The HTTP status of a URL that has expired."""
 
     unreachable_status: ClassVar[int] = 502
-    """That of a source whose server cannot be reached."""
+    """The status if the server of a source cannot be reached."""
 
     late_status: ClassVar[int] = 504
-    """That of a source that does not come in time."""
+    """The status if a source does not come in time."""
 
     unusable_status: ClassVar[int] = 422
-    """That of a source that is no picture, or too large."""
+    """The status if a source is no picture, or too large."""
 
     source: AnySource
     signed: bool
@@ -176,7 +176,7 @@ class ForeignUrl(ABC):
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the HTTP status with which the other service answers if the source cannot be used.
 
-        It is that of the source's own server if that has one.
+        The status of the source's own server wins, if it sent one.
 
         Args:
             error: a `SourceError`, `SourceTooLarge` or `ImageTooLarge`.

@@ -20,7 +20,7 @@ from imgsvc_urls.errors import DialectError
 Side = Literal["near", "far", "center"]
 
 LARGEST_SIGMA = 1000
-"""That of blurs by libvips: larger ones fail there."""
+"""The limit of libvips: larger blurs fail."""
 
 _FARTHEST = 65_535  # pixels, which is outside of any picture
 

@@ -23,8 +23,8 @@ _HAS_PALETTE, _INTERLACED, _TRANSPARENT = 0x80, 0x40, 0x01
 class GifFrame:
     """A frame: its place on the screen, how it is shown, and where its parts are in the file.
 
-    Its palette, or that of the file, lies between two offsets. The compressed pixels begin at ``data``. The
-    frame ends at ``end``. If the file breaks off in the frame, that is beyond the end of the file.
+    Its palette, or the palette of the file, lies between two offsets. The compressed pixels begin at
+    ``data``. The frame ends at ``end``. If the file breaks off in the frame, the end is behind the file.
     """
 
     left: int
@@ -83,7 +83,7 @@ class GifHeader:
 
 @frozen
 class _Control:
-    """What the graphic control extension says of the next frame."""
+    """The statements of the graphic control extension about the next frame."""
 
     delay: int = 0
     disposal: int = 0

@@ -58,7 +58,7 @@ def _bands(gray: bool, alpha: bool) -> slice:
 
 
 def _colors(data: Any, palette: tuple[int, int]) -> Any:
-    """Return 256 colors in RGBA. Those that a palette lacks are black, as libvips shows them."""
+    """Return 256 colors in RGBA. Colors that a palette lacks are black, as in libvips."""
     start, end = palette
     stored = np.frombuffer(bytes(data[start:end]).ljust(end - start, b"\0"), np.uint8).reshape(-1, 3)
     colors = np.zeros((256, 4), np.uint8)

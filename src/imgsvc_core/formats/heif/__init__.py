@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Heif(Format):
-    """What HEIC and AVIF share: their boxes, but not their codec."""
+    """The boxes that HEIC and AVIF share. Their codecs differ."""
 
     magic = rb".{4}ftyp"
     depth = 10

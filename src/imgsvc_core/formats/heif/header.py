@@ -34,7 +34,7 @@ _GENERAL_BRANDS = frozenset({b"mif1", b"mif2", b"msf1", b"miaf"})
 
 @frozen
 class _Coding:
-    """What the configuration of the codec tells. ``chroma`` is 0 for gray, else as in HEVC."""
+    """The facts in the configuration of the codec. ``chroma`` is 0 for gray, else as in HEVC."""
 
     format: str
     depth: int

@@ -43,7 +43,7 @@ def encode_by_tiles(pixels: Any, encode: Callable[[Any], bytes]) -> list[bytes]:
 
 
 def _tile_part(codestream: bytes, number: int, main: bytes | bytearray) -> bytes:
-    """Return the tile of a codestream, with what its main header says in another way than that of the file.
+    """Return the tile of a codestream, with the settings in which its main header differs from the file's.
 
     Narrow tiles at the right and at the bottom are halved less often than others.
     """

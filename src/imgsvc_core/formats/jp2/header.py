@@ -29,7 +29,7 @@ _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ":
 
 @frozen
 class _Codestream:
-    """What the codestream tells. The picture lies between two corners of its reference grid."""
+    """The facts in the codestream. The picture lies between two corners of its reference grid."""
 
     left: int
     top: int
@@ -44,7 +44,7 @@ class _Codestream:
 
 @frozen
 class Jp2Header:
-    """What the boxes before the codestream tell, and where the codestream begins."""
+    """The facts in the boxes before the codestream, and where the codestream begins."""
 
     colorspace: str | None = None
     profile: FileBox | None = None

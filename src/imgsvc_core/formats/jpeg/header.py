@@ -76,7 +76,7 @@ class Density(NamedTuple):
 
 
 class FrameHeader(NamedTuple):
-    """What the start of frame tells."""
+    """The facts in the start of frame."""
 
     marker: int
     depth: int

@@ -97,7 +97,7 @@ def read_document(reader: HeaderReader) -> Document:
 
 
 def read_resource(reader: HeaderReader, document: Document, number: int) -> bytes:
-    """Read an image resource; nothing if the file has none of this number."""
+    """Read the image resource of this number. Return no bytes if the file does not have it."""
     return reader.read(*document.resources[number]) if number in document.resources else b""
 
 

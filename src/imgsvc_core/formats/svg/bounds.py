@@ -40,7 +40,7 @@ _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:([^;{}!]*+)")
 
 @frozen
 class Bound:
-    """What a drawing needs at most: images of its own size, and bytes whatever its size.
+    """The most memory that a drawing needs: images of its own size, and bytes that do not depend on it.
 
     ``links`` are all ``data:`` URIs in it.
     """
@@ -119,7 +119,7 @@ class _Drawing:
         self.named.setdefault(f"#{attributes.get('id', '')}", self.opened[-1])
 
     def text(self, characters: str) -> None:
-        """Note text, of which that of style sheets is kept."""
+        """Count text. Text of style sheets is kept."""
         match self.opened[-1].kind:
             case "text":
                 self.characters += len(characters.encode())
@@ -144,7 +144,7 @@ class _Drawing:
     def layers(self) -> int:
         """Return how many images the deepest nesting needs, with what is referred to.
 
-        What a style sheet declares may apply to any element.
+        Declarations of a style sheet may apply to any element.
         """
         images, targets = self.read(_declarations("".join(self.sheets)))
 

@@ -79,7 +79,7 @@ def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
 
 
 def _iptc(page: Directory) -> bytes:
-    """Return the IPTC records. Those that are stored as numbers of four bytes may have been swapped."""
+    """Return the IPTC records. Records that are stored as numbers of four bytes may have been swapped."""
     try:
         records = page.content(exif.IPTC) if exif.IPTC in page.entries else b""
     except CorruptImage:
@@ -217,8 +217,8 @@ def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image
     """Map samples of all types to unsigned ones of 8 or 16 bits.
 
     Whole numbers are black at the lowest and white at the highest value of their type, as the TIFF
-    specification has it. Real numbers go from 0 to 1, or from 1 to 0 if white is the lowest value. Those
-    that are not finite count as 1, as libvips reads NaN of 16 bits as infinite.
+    specification has it. Real numbers go from 0 to 1, or from 1 to 0 if white is the lowest value. Infinity
+    and NaN count as 1, because libvips reads a NaN of 16 bits as infinite.
     """
     if image.interpretation in ("lab", "labs", "labq", "xyz"):
         return image

@@ -22,7 +22,7 @@ _ALPHA, _ANIMATION, _KNOWN = 0x10, 0x02, 0x3E
 
 @frozen
 class _Bitstream:
-    """What the compressed data of one picture tells of itself."""
+    """The facts in the compressed data of one picture."""
 
     width: int
     height: int
@@ -73,7 +73,7 @@ def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
 
 
 def read_header(reader: HeaderReader) -> WebpHeader:
-    """Read the header of a WebP; the size is that of the canvas, before its EXIF orientation.
+    """Read the header of a WebP. The size is the size of the canvas, before its EXIF orientation.
 
     Of several EXIF chunks the first counts, as it does for decoders.
     """

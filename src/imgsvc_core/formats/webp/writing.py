@@ -134,7 +134,7 @@ class _FrameToAdd:
         return self.frame.delay // _UNIT_DELAY
 
     def chunks(self, delays: Sequence[int]) -> Iterator[bytes]:
-        """Yield the chunk of the frame, then that of an empty frame for each other one it stands for."""
+        """Yield the chunk of the frame, then an empty frame for each further frame that it stands for."""
         *others, last = delays
         flags = self.frame.flags
         if not others:

@@ -64,7 +64,7 @@ class Filter:
             return 0
 
     def number(self, place: int = 0) -> float:
-        """Return an argument as a number, or 0 if it is none. What is larger than all uses is cut off."""
+        """Return an argument as a number, or 0 if it is none. Numbers beyond all uses are cut off."""
         try:
             return max(-_LARGEST_NUMBER, min(decimal(self.text(place)), _LARGEST_NUMBER))
         except ValueError:

@@ -15,7 +15,7 @@ from imgsvc_urls.errors import DialectError
 BAD_REQUEST = 400
 UNSAFE = "unsafe"
 
-# Each part is optional, and their order is fixed. What is in the wrong place begins the image.
+# Each part is optional, and their order is fixed. A part in the wrong place begins the image.
 TRIM = r"(?:(?P<trim>trim(?::(?:top-left|bottom-right))?(?::[0-9]+)?)/)?"
 FIT = r"(?:(?P<adaptive>adaptive-)?(?P<full>full-)?(?P<fit_in>fit-in)/)?(?:(?P<stretch>stretch)/)?"
 ALIGNMENT = r"(?:(?P<halign>left|right|center)/)?(?:(?P<valign>top|bottom|middle)/)?(?:(?P<smart>smart)/)?"

@@ -28,7 +28,7 @@ def spread(percent: int) -> bytes:
 
 
 def blended(percent: int, color: int) -> bytes:
-    """Return levels of which a part is that of a color."""
+    """Return levels that are mixed with a color."""
     return table(lambda level: (level * (100 - percent) + color * percent) / 100)
 
 
