@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from imgsvc_core._runtime.workers import WorkerPool
     from imgsvc_core.asynchronous import aprocess
     from imgsvc_core.processing import process, process_variants, to_numpy
+    from imgsvc_core.sheets import contact_sheet
     from imgsvc_core.similarity.comparison import Similarity, compare
 
 __version__ = "1.0.0"
@@ -85,6 +86,7 @@ __version__ = "1.0.0"
 _LATER = {
     "WorkerPool": "imgsvc_core._runtime.workers",
     "aprocess": "imgsvc_core.asynchronous",
+    "contact_sheet": "imgsvc_core.sheets",
     "process": "imgsvc_core.processing",
     "process_variants": "imgsvc_core.processing",
     "to_numpy": "imgsvc_core.processing",
@@ -163,6 +165,7 @@ __all__ = [
     "__version__",
     "aprocess",
     "compare",
+    "contact_sheet",
     "explain",
     "inspect",
     "palette",

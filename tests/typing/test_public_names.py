@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import pydoc
+import re
 import typing
 from types import FunctionType
 
@@ -33,9 +34,8 @@ def test_help_shows_public_names_only() -> None:
     bases = {"builtins.object", "builtins.dict", "builtins.Exception", "abc.ABC", "typing.Generic"}
     assert shown - set(imgsvc.__all__) - bases <= {"imgsvc_core.spec.declare.Parameters"}
     functions = text[text.index("\nFUNCTIONS\n") : text.index("\nDATA\n")]
-    found = {
-        line.strip().partition("(")[0] for line in functions.splitlines() if line[:5].strip() and "(" in line
-    }
+    found = set(re.findall(r"^    (?:async )?(\w+)\(", functions, re.MULTILINE))
+    assert {"process", "compare", "inspect"} <= found
     assert found <= set(imgsvc.__all__)
 
 
