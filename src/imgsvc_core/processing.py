@@ -395,24 +395,26 @@ def _make(
             image = in_memory(image)
     rendered_at = encoded_at = time.perf_counter()
     if one.target is not None:
-        picture = _measured_and_encoded(image, plan, one.file, digest=job.digest)
+        facts = _measured(plan, image)
+        picture = _with_facts(encode(image, plan, one.file, digest=job.digest), facts)
         encoded_at = time.perf_counter()
     timing = Timing.between(started, loaded, rendered_at, encoded_at)
     return _Made(told, plan, plan.faces_in_result(rendered.regions), picture, timing)
 
 
-def _measured_and_encoded(
-    image: pyvips.Image | Raster, plan: Plan, file: BinaryIO | None = None, *, digest: bool
-) -> Encoded:
-    """Measure the facts of a rendered image, which is in memory if there are any, and encode it."""
+def _measured(plan: Plan, image: pyvips.Image | Computed | Raster) -> Mapping[str, Any]:
+    """Return the facts of an image in memory that its plan asks for."""
     if not plan.facts:
-        return encode(image, plan, file, digest=digest)
+        return {}
     from imgsvc_core.pixels.facts import measure  # few requests ask for facts
 
     with translate_errors(plan.info.format):
-        facts = measure(image, plan.facts, plan.background)
-    encoded = encode(image, plan, file, digest=digest)
-    return attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts))
+        picture = image.to_vips() if isinstance(image, Computed) else image
+        return measure(picture, plan.facts, plan.background)
+
+
+def _with_facts(encoded: Encoded, facts: Mapping[str, Any]) -> Encoded:
+    return attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts)) if facts else encoded
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
@@ -423,8 +425,14 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
         encoding = _finished(encoded, made.plan, made.timing, name=name_of(one.target))
     else:
         later = partial(_encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest)
-        encoding = Pending(made.picture, later, made.timing)
+        measure = partial(_measure_later, job.deadline, made.plan)
+        encoding = Pending(made.picture, measure, later, made.timing)
     return Result(input=made.info, faces=made.faces, plan=made.plan, encoding=encoding)
+
+
+def _measure_later(deadline: Deadline, plan: Plan, picture: Computed | Raster) -> Mapping[str, Any]:
+    """Measure the pixels of a result, in the time that is left."""
+    return deadline.run(_measured, plan, picture) if plan.facts else {}
 
 
 def _encode_later(
@@ -434,11 +442,12 @@ def _encode_later(
     timing: Timing,
     digest: bool,
     picture: Computed | Raster,
+    facts: Mapping[str, Any],
 ) -> Finished:
     """Encode the pixels of a result, in the time that is left."""
     started = time.perf_counter()
     with _naming(variant):
-        encoded = deadline.run(_encode, deadline, plan, picture, digest)
+        encoded = _with_facts(deadline.run(_encode, deadline, plan, picture, digest), facts)
     timing = attrs.evolve(timing, encode=round(1000 * (time.perf_counter() - started), 3))
     return _finished(encoded, plan, timing)
 
@@ -446,8 +455,8 @@ def _encode_later(
 def _encode(deadline: Deadline, plan: Plan, picture: Computed | Raster, digest: bool) -> Encoded:
     with naming_shortage(plan.memory):
         if isinstance(picture, Raster) and is_encoded_once(plan):
-            return _measured_and_encoded(picture, plan, digest=digest)
-        return _measured_and_encoded(deadline.watch(picture.to_vips()), plan, digest=digest)
+            return encode(picture, plan, digest=digest)
+        return encode(deadline.watch(picture.to_vips()), plan, digest=digest)
 
 
 def _finished(encoded: Encoded, plan: Plan, timing: Timing, *, name: str = "") -> Finished:

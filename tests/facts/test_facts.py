@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import pickle
 from typing import Any
 
 import blurhash
@@ -243,6 +244,14 @@ def test_the_background_lies_under_what_knows_no_transparency() -> None:
     request = {"output": {"format": "png", "facts": ["blurhash"], "background": "00f"}}
     told = imgsvc.process(clear, request).output.facts["blurhash"]
     assert np.asarray(blurhash.decode(told, 4, 4)).mean(axis=(0, 1)) == pytest.approx((0, 0, 255), abs=12)
+
+
+def test_facts_need_no_encoding() -> None:
+    result = imgsvc.process(photo("cat"), {"output": {"facts": ALL}})
+    facts = result.facts
+    assert "not encoded yet" in repr(result)
+    assert result.output.facts is facts
+    assert pickle.loads(pickle.dumps(result)).facts == facts
 
 
 def test_only_facts_that_were_asked_for_are_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -17,15 +17,17 @@ from imgsvc_core.targets.result import Finished, Timing
 
 @attrs.define(eq=False)
 class Pending:
-    """The pixels of a result, which ``encode`` encodes once.
+    """The pixels of a result, which ``measure`` measures and ``encode`` encodes, each once.
 
     A pickle holds the encoded picture instead.
     """
 
     picture: Computed | Raster
-    encode: Callable[[Computed | Raster], Finished]
+    measure: Callable[[Computed | Raster], Mapping[str, Any]]
+    encode: Callable[[Computed | Raster, Mapping[str, Any]], Finished]
     took: Timing
     ended: Finished | None = None
+    _facts: Mapping[str, Any] | None = None
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     @without_pictures
@@ -33,8 +35,19 @@ class Pending:
         """Return the encoded picture. Other threads that ask for it wait."""
         with self._lock:
             if self.ended is None:
-                self.ended = self.encode(self.picture)
+                self.ended = self.encode(self.picture, self._measured())
             return self.ended
+
+    @without_pictures
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts of the pixels, which need no encoding."""
+        with self._lock:
+            return self._measured()
+
+    def _measured(self) -> Mapping[str, Any]:
+        if self._facts is None:
+            self._facts = self.measure(self.picture)
+        return self._facts
 
     @property
     def timing(self) -> Timing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
@@ -82,6 +83,9 @@ class Encoding(Protocol):
     def finished(self) -> Finished:
         """Return the encoded picture."""
 
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts of the pixels."""
+
     def pixels(self) -> Pixels:
         """Return the pixels before encoding, or raise `TypeError` if they are gone."""
 
@@ -103,6 +107,10 @@ class Finished:
     def finished(self) -> Finished:
         """Return the encoded picture."""
         return self
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts of the pixels."""
+        return self.output.facts
 
     def pixels(self) -> NoReturn:
         """Raise `TypeError`, because nothing kept the pixels."""
@@ -139,6 +147,11 @@ class Result(Generic[Data]):
     def output(self) -> ImageInfo:
         """The facts of the encoded image."""
         return self._encoding.finished().output
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of the pixels that ``output.facts`` of the request asks for. They need no encoding."""
+        return self._encoding.facts()
 
     @property
     def data(self) -> Data:

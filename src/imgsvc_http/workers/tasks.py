@@ -201,7 +201,7 @@ class Describe:
                 accept=self.accept,
                 threads=threads,
             )
-            plan, found = result.plan, result.output.facts
+            plan, found = result.plan, result.facts
         width, height = plan.size
         return Shown(width=width, height=height, frames=plan.frames, facts=dict(found))
 
