@@ -123,7 +123,7 @@ class EmptySource(SourceError):
 
 
 class InvalidPixels(SourceError):
-    """The array or image in memory has a shape, a type or values that are not those of a picture."""
+    """The array or image in memory has a shape, a type or values that no picture has."""
 
     slug = "invalid_pixels"
 

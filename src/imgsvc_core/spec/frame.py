@@ -90,7 +90,7 @@ class Padding(Operation):
 
 @declared
 class Border(Operation):
-    """Draw a line around the picture, which grows by its width on every side."""
+    """Draw a line around the picture. The picture grows by the width of the line on every side."""
 
     size: int = param("Width of the line.", _WIDTH, unit="pixels", neutral=0)
     color: Accepts[Color, Color | str] = param("Color of the line.", HexColor(), default=Color(0, 0, 0))

@@ -29,8 +29,8 @@ __all__ = ["Crop", "Flip", "Resize", "Rotate", "Scale", "Trim"]
 
 def _focus(start: str, side: str) -> Any:
     return param(
-        f"Where the point of gravity focus lies, from 0 at the {start} to 1 at the {side}; it becomes the "
-        "middle of what is kept, as far as the picture reaches.",
+        f"Place of gravity focus, from 0 at the {start} to 1 at the {side}. The kept part is centered on it, "
+        "as far as the picture reaches.",
         Number(0, 1),
         unit="sides of the picture",
         default=None,
@@ -58,8 +58,8 @@ def _scaling() -> Any:
 def offset(start: str, side: str, way: str) -> Any:
     """Declare the distance from an edge that gravity names."""
     return param(
-        f"Distance from the {start} or {side} edge that gravity names, inwards; {way} from the center if it "
-        "names neither. It ends at the edges of the picture; none by default.",
+        f"Distance inwards from the {start} or {side} edge that gravity names, or {way} from the center. By "
+        "default 0. It ends at the edges of the picture.",
         OFFSET,
         unit="pixels",
         default=None,
@@ -151,7 +151,7 @@ class Rotate(Operation):
 
 @declared
 class Crop(Operation):
-    """Keep a part of the picture; a part that reaches over an edge ends at that edge."""
+    """Keep a part of the picture. A part that reaches over an edge ends at that edge."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         RequiredWhen("mode", ("rect", "smart"), ("width", "height"), default=True),
@@ -232,8 +232,8 @@ class Resize(Operation):
         default="auto",
     )
     gravity: Gravity | None = param(
-        "What fit keeps when it crops, and where fill puts the picture; the center by default. For fill, "
-        "which keeps all, face, faces and smart mean the center.",
+        "The part that fit keeps, or the place where fill puts the picture; the center by default. With "
+        "fill, face, faces and smart mean the center.",
         default=None,
     )
     focus_x: float | None = _focus("left", "right")

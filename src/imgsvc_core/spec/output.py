@@ -66,24 +66,25 @@ class Output(Operation):
         default=None,
     )
     subsampling: Literal["auto", "420", "444"] | None = param(
-        "Resolution of color: 420 stores half of it in both directions, 444 all of it; by default "
-        "auto, which chooses 444 for pictures with colored text or lines, and from quality 90.",
+        "Resolution of color. 420 halves it in both directions, 444 keeps it. auto, the default, chooses "
+        "444 for pictures with colored text or lines, and from quality 90.",
         default=None,
     )
     colors: int | None = param(
-        "Most colors of a PNG or GIF, which makes files smaller.",
+        "Largest number of colors of a PNG or GIF. Fewer colors make smaller files.",
         Integer(2, 256),
         default=None,
     )
     metadata: Literal["strip", "copyright", "keep"] = param(
-        "strip keeps only the color profile; copyright also the author's name and rights; keep everything.",
+        "strip keeps only the color profile. copyright keeps the author's name and rights, too. keep "
+        "keeps everything.",
         default="strip",
     )
     flatten: bool = param(
         "Lay the picture on the background, so that the result has no alpha.", default=False
     )
     background: Accepts[Color, Color | str] = param(
-        "Color under transparent pixels with flatten, and if the format has no alpha.",
+        "Color under transparent pixels, with flatten or if the format has no alpha.",
         HexColor(alpha=False),
         default=WHITE,
     )

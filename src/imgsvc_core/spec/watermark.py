@@ -41,8 +41,8 @@ class Watermark(Operation):
     width: int | None = param("Largest width.", PIXELS, unit="pixels", default=None)
     height: int | None = param("Largest height.", PIXELS, unit="pixels", default=None)
     fit: bool = param(
-        "Whether a watermark larger than the picture, or than the part of it right of and below x and y, is "
-        "reduced to fit inside.",
+        "Whether a watermark is reduced if it is larger than the picture, or than the space right of x "
+        "and below y.",
         default=False,
     )
     fade: int = param("Levels taken off its alpha.", Integer(0, 255), default=0, internal=True)

@@ -127,7 +127,7 @@ class Result:
     output: Output = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
     timing: Timing
     notes: tuple[str, ...] = documented(
-        "What the result lacks of the source because of its format: frames, transparency, colors.", default=()
+        "Losses because of the format of the result: frames, transparency, colors.", default=()
     )
     plan: tuple[PlanStep, ...] | None = documented(
         "How the request was carried out, if it asked for that.", default=None

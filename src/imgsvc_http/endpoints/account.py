@@ -41,7 +41,7 @@ class AccountAnswer:
 
 
 async def account(call: Call) -> AccountAnswer:
-    """Return the subscription of the account, and what is left of its quota."""
+    """Return the subscription of the account and the rest of its quota."""
     services, account_id = call.services, call.account
     found, usage = await accounts.get(services.db, account_id), await services.quota.usage(account_id, now())
     if found is None or usage is None:

@@ -23,7 +23,7 @@ _LEAST_FREE_BYTES = 1 << 24  # the database needs some to delete what has expire
 
 
 async def alive(call: Call) -> Response:
-    """Answer, which shows that the process does."""
+    """Answer, to show that the process lives."""
     return success()
 
 

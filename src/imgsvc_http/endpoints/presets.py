@@ -41,7 +41,7 @@ class DeletedPreset:
 
 
 async def list_all(call: Call) -> PresetsAnswer:
-    """Return the account's own presets. Those of the settings can be named as well."""
+    """Return the account's own presets. Presets of the settings can be named, too."""
     found = await presets.list_all(call.services.db, call.account)
     return PresetsAnswer(presets=tuple(found))
 
@@ -57,7 +57,7 @@ async def get(call: Call) -> PresetAnswer:
 
 
 async def put(call: Call) -> PresetAnswer:
-    """Keep a part of a request under a name, instead of what had the name."""
+    """Save a part of a request under a name. It replaces a preset of the same name."""
     services, account_id = call.services, call.account
     document = await call.json()
     kept = await presets.put(services.db, account_id, call.request.match_info["name"], document, now())

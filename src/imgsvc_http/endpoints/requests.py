@@ -17,9 +17,9 @@ class RequestsAnswer:
 
 
 async def last_requests(call: Call) -> RequestsAnswer:
-    """Return what became of the last 50 calls of fetch and upload. Those of a webhook are among them.
+    """Return the last 50 calls of fetch and upload with their outcome, also calls with a webhook.
 
-    Those of other processes are there within a second or two.
+    Calls to other processes appear within a second or two.
     """
     found = await call.services.requests.of(call.account)
     return RequestsAnswer(requests=tuple(found))

@@ -35,7 +35,7 @@ class Webhook:
     code: int = documented("The last status of the endpoint; 0 before.", schema={"minimum": 0})
     attempts: tuple[Attempt, ...] = documented("Attempts to notify the endpoint, oldest first.")
     payload: dict[str, Any] | None = documented(
-        "What was or will be posted; null until the picture is processed.",
+        "The JSON of the notification; null until the picture is processed.",
         schema={"anyOf": [body_schema(Result), failure_schema(), {"type": "null"}]},
     )
 

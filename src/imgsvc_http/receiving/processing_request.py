@@ -174,7 +174,7 @@ _HEADERS_SCHEMA = {
 
 _PRESET_SCHEMA = {
     "type": ["string", "array", "null"],
-    "description": "Presets of the service to begin with: one name, or several, of which later ones win.",
+    "description": "Presets to begin with: one name, or several. Later ones win.",
     "pattern": f"^{PRESET_NAME.pattern}$",
     "items": {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"},
     "uniqueItems": True,

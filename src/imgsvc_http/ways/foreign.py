@@ -61,7 +61,7 @@ def _routes_of(name: str, settings: DialectSettings) -> Iterator[Route]:
 
 
 async def _alive(call: Call) -> Response:
-    """Answer, which shows that the process does."""
+    """Answer, to show that the process lives."""
     return success()
 
 

@@ -40,10 +40,10 @@ async def picture(call: Call) -> Response:
 
 
 async def info(call: Call) -> Response:
-    """Tell of the picture that a URL asks for, without encoding it.
+    """Describe the picture that a URL asks for, without encoding it.
 
-    The path, with its signature, is that of the picture. The option ``facts`` names what to tell of pixels.
-    It counts as a picture.
+    The path and its signature are the same as for the picture. The option ``facts`` names facts of pixels.
+    The answer counts as a picture.
     """
     return await _answered(call, is_told=True)
 

@@ -38,8 +38,10 @@ class Attempt:
     """The outcome of an attempt to notify the endpoint."""
 
     at: datetime
-    code: int = documented("The status of the endpoint; 0 if there was none.", schema={"minimum": 0})
-    reason: str = documented("What became of it, in words.")
+    code: int = documented(
+        "The status that the endpoint answered; 0 without an answer.", schema={"minimum": 0}
+    )
+    reason: str = documented("The outcome, in words.")
 
 
 def _attempts(kept: list[dict[str, Any]] | None) -> tuple[Attempt, ...]:

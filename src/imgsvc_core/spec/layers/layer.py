@@ -40,15 +40,15 @@ class Layer(Operation):
     gradient: Part[Gradient] = part(Gradient)
     gravity: EdgeOrCenter | None = param("Where on the picture it lies.", default=None)
     x: _Length = param(
-        "Distance from the side edge that gravity names, inwards; from the center to the right if it names "
-        "neither; from the left edge without gravity. Percent are of the picture's width.",
+        "Distance inwards from the left or right edge that gravity names, or to the right from the center. "
+        "Without gravity, distance from the left edge. Percent are of the picture's width.",
         PLACE,
         unit="pixels",
         default=None,
     )
     y: _Length = param(
-        "Distance from the top or bottom edge that gravity names, inwards; from the center down if it names "
-        "neither; from the top edge without gravity. Percent are of the picture's height.",
+        "Distance inwards from the top or bottom edge that gravity names, or down from the center. Without "
+        "gravity, distance from the top edge. Percent are of the picture's height.",
         PLACE,
         unit="pixels",
         default=None,
