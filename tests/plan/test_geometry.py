@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import attrs
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,21 @@ def test_least_sides_of_some_pictures() -> None:
     assert both((2725, 2225), width=300, height=200, min_width=400, upscale=False) == ((400, 327), (300, 200))
     assert both((200, 100), width=100, min_height=80) == ((160, 80), (100, 80))
     assert both((10_000, 1), width=100, min_width=400) == ((400, 1), (100, 1))
+
+
+@pytest.mark.parametrize("mode", ["auto", "fit", "fill", "stretch"])
+def test_a_box_that_is_hardly_larger_enlarges_nothing(
+    mode: Literal["auto", "fit", "fill", "stretch"],
+) -> None:
+    request = Resize(width=101, height=81, mode=mode, upscale=False)
+    assert geometry.resized(Size(100, 80), request).scaled == (100, 80)
+    assert geometry.resized(Size(100, 80), attrs.evolve(request, upscale=True)).scaled.width == 101
+
+
+def test_halves_of_pixels_are_rounded_up() -> None:
+    for height, rounded in ((125, 63), (127, 64)):
+        assert geometry.resized(Size(200, height), Resize(width=100)).scaled == (100, rounded)
+        assert geometry.scaled(Size(200, height), Scale(size=0.5)) == (100, rounded)
 
 
 @given(SIZES, SIZES)
