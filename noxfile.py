@@ -24,7 +24,7 @@ BENCHMARKS = sorted(
 QUICK = [f"tests/{name}" for name in ("spec", "plan", "adjust", "watermark", "formats/test_sniff.py")]
 QUICK += [f"tests/{name}" for name in ("urls", "stores", "batch", "http", "cli")]
 LONGER = ["adjust/test_enhance", "plan/test_memory_peaks", "http/cache/test_nodes"]
-LONGER += ["batch/test_again", "batch/test_alibaba_buckets", "batch/test_places", "stores/test_endpoints"]
+LONGER += ["batch/test_alibaba_buckets", "stores/test_endpoints"]
 LONGER += ["http/fetching/test_content_encodings", "http/fetching/test_source_connection"]
 LONGER += [f"stores/test_{name}" for name in ("failing_servers", "large_objects", "pool", "retry", "tokens")]
 QUICK += [f"--ignore=tests/{name}.py" for name in LONGER]

@@ -13,13 +13,14 @@ import os
 import signal
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
+from imgsvc_core._runtime.forkserver import Forkserver
 from tests.support.golden import GoldenCheck
 
 if TYPE_CHECKING:
@@ -147,3 +148,33 @@ def check_golden(pytestconfig: pytest.Config) -> GoldenCheck:
         write=pytestconfig.getoption("write_goldens"),
         differences=pytestconfig.getoption("golden_differences"),
     )
+
+
+@pytest.fixture(scope="session")
+def fork_servers() -> Iterator[dict[Any, Forkserver]]:
+    """Fork servers by all that their workers inherit."""
+    servers: dict[Any, Forkserver] = {}
+    yield servers
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture
+def shared_fork_server(fork_servers: dict[Any, Forkserver], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each batch have a fork server that is forked from one which has loaded the library."""
+    begin = Forkserver.begin
+
+    def fork(
+        memory_bytes: int | None,
+        scratch: Path | None = None,
+        *,
+        umask: int = -1,
+        modules: Sequence[str] = (),
+    ) -> Forkserver:
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        key = memory_bytes, scratch, umask, *modules, os.getcwd(), *inherited.items()
+        if key not in fork_servers:
+            fork_servers[key] = begin(memory_bytes, scratch, umask=umask, modules=modules)
+        return fork_servers[key].fork_server()
+
+    monkeypatch.setattr(Forkserver, "begin", fork)

@@ -20,6 +20,8 @@ from imgsvc_core.errors import SpecError, TargetError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 WIDE = {"resize": {"width": 40}, "output": {"format": "png"}}
 
 

@@ -22,6 +22,8 @@ from imgsvc_core.errors import MissingDependency, SourceUnreachable, SpecError, 
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, folders
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:

@@ -20,6 +20,8 @@ from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
 from tests.support import encoded
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 PAGE = 1000  # objects that S3 lists at a time
 
 

@@ -21,6 +21,8 @@ from imgsvc_core.errors import SourceError, SourceUnreachable, SpecError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded, requires
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:

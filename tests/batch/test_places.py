@@ -18,6 +18,8 @@ from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
 from tests.support import encoded, requires
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 
 def go(source: Path | str, target: Path | str, folder: Path, **options: Any) -> tuple[Summary, list[str]]:
     told: list[Event] = []

@@ -20,6 +20,8 @@ from imgsvc_core import Limits, SpecError, TargetError
 from tests.batch.pictures import VARIANTS, fill
 from tests.support import encoded, photos, requires
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:

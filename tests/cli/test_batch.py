@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,15 +22,26 @@ from tests.support import encoded
 COMMAND = [sys.executable, "-m", "imgsvc_cli", "batch"]
 
 
+pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all tests, as workers are forked from a process that is in it."""
+    return tmp_path_factory.mktemp("batch")
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(place: Path) -> Path:
     """Six pictures and a broken one, and requests beside them."""
-    fill(tmp_path / "in", 6)
-    (tmp_path / "in" / "broken.jpg").write_bytes(b"broken")
-    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
+    for path in place.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    fill(place / "in", 6)
+    (place / "in" / "broken.jpg").write_bytes(b"broken")
+    (place / "spec.json").write_text(json.dumps(SPEC))
     for name, spec in VARIANTS.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(spec))
-    return tmp_path
+        (place / f"{name}.json").write_text(json.dumps(spec))
+    return place
 
 
 def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
