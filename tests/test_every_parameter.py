@@ -116,6 +116,7 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "output.subsampling": ({}, "420", "444"),
     "output.colors": ({"output": {"format": "png"}}, 8, 64),
     "output.metadata": ({}, "strip", "keep"),
+    "output.if_smaller": ({"output": {"quality": 99}}, True, False),
     "output.flatten": ({"output": {"format": "png"}}, True, False),
     "output.background": ({"output": {"format": "jpg"}}, "f00", "00f"),
     "output.max_bytes": ({}, 1000, 2000),

@@ -54,6 +54,7 @@ class Job:
     target: str | None
     folder: str | None
     force: bool
+    in_place: bool = False
     store: StoreTarget | None = None
 
     @property
@@ -108,13 +109,20 @@ def plan_jobs(
     request: imgsvc.Spec,
     *,
     force: bool,
+    in_place: bool = False,
     store: StoreTarget | None = None,
 ) -> list[Job]:
     """Return one job for each source.
 
     Raises:
-        TargetError: several results would go to the same file or object.
+        TargetError: several results would go to the same file or object, or a source is no file that can be
+            replaced.
     """
+    if in_place:
+        for source in sources:
+            if source == _PIPE or is_url(source):
+                raise TargetError(f"Source '{shown_url(source)}' must be a file with --in-place.")
+        return [Job(source, None, None, force, in_place=True) for source in sources]
     if store is not None and len(sources) > 1 and not store.is_folder:
         raise TargetError(f"Store path '{store.spec.path}' must end in a slash for {len(sources)} sources.")
     folder = target if target is not None and _is_folder(target) else None
@@ -122,7 +130,7 @@ def plan_jobs(
         raise TargetError(f"Target '{target}' must be a folder for {len(sources)} sources, got a file.")
     if folder is None and store is None and sources == (_PIPE,):
         target = target or _PIPE
-    jobs = [Job(source, target if folder is None else None, folder, force, store) for source in sources]
+    jobs = [Job(source, target if folder is None else None, folder, force, store=store) for source in sources]
     _check_names(jobs, request)
     return jobs
 
@@ -135,6 +143,9 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     if job.store is not None:
         result = process(source, request)
         return Done(result, url=job.store.write(result, job.stem))
+    if job.in_place:
+        named = _in_own_format(request, imgsvc.inspect(source, limits=limits))
+        return Done(process(source, named, job.source), job.source)
     if target is not None:
         _check_not_source(job)
         return Done(process(source, request, target), job.target)
@@ -146,6 +157,33 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     path = _free_place(job, imgsvc.FORMATS[result.output.format])
     result.save(path)
     return Done(result, path, name=name_of(path))
+
+
+def if_smaller(request: imgsvc.Spec) -> imgsvc.Spec:
+    """Return a request that keeps the original if encoding it again saves nothing."""
+    if request.output is not None and request.output.keep_pixels:
+        return request
+    return _with_output(request, if_smaller=True)
+
+
+def _with_output(request: imgsvc.Spec, **values: Any) -> imgsvc.Spec:
+    document = imgsvc.unparse(request)
+    return imgsvc.parse({**document, "output": {**document.get("output", {}), **values}})
+
+
+def _in_own_format(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> imgsvc.Spec:
+    """Return a request that names the format of its source, whatever the suffix of the file.
+
+    Raises:
+        TargetError: the result would have another format.
+    """
+    formats = [format.name for format in _formats(request, info)]
+    if formats != [info.format]:
+        raise TargetError(
+            f"With --in-place a result must have the format of its source, {info.format}, got "
+            f"{' or '.join(formats)}: write it to another file."
+        )
+    return _with_output(request, format=info.format)
 
 
 def _is_folder(target: str) -> bool:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import sys
 from typing import BinaryIO
 
-from imgsvc_core.errors import SourceError, TargetError
+from imgsvc_core.errors import EmptySource, SourceError, TargetError
 
 
 def opened(source: str) -> str | bytes:
-    """Return a source as it is, or the bytes of standard input for ``-``."""
-    return read_input() if source == "-" else source
+    """Return a source as it is, or the bytes of standard input for ``-``.
+
+    Raises:
+        SourceError: standard input is closed or empty.
+    """
+    if source != "-":
+        return source
+    data = read_input()
+    if not data:
+        raise EmptySource("Standard input is empty; expected an encoded image.")
+    return data
 
 
 def read_input() -> bytes:

@@ -16,7 +16,14 @@ from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import ImgsvcError, Problem, SourceError, SpecError, TargetError
+from imgsvc_core.errors import (
+    ImgsvcError,
+    Problem,
+    SourceError,
+    SpecError,
+    TargetError,
+    UnsupportedOperation,
+)
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.memory import Computed, computed
@@ -40,7 +47,7 @@ from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
-from imgsvc_core.targets.encoding import encode, is_encoded_once
+from imgsvc_core.targets.encoding import encode, is_encoded_once, of_original
 from imgsvc_core.targets.pending import Pending
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
@@ -254,6 +261,7 @@ class _Made:
     faces: tuple[Face, ...] | None
     picture: Encoded | Computed | Raster
     timing: Timing
+    original: bytes | None = None
 
 
 def _run(
@@ -323,6 +331,10 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
         made: dict[_Wanted, _Made] = {}
         started, kept = job.started, 0
+        originals = {one: _original(opened, plan) for one, plan in plans.items() if plan.original is not None}
+        for one, data in originals.items():
+            if data is not None and plans[one].original == "always" and not plans[one].facts:
+                made[one] = _kept(job, plans.pop(one), data)
         for settings, served in decodings(plans):
             image = opened.load(settings)
             if not isinstance(image, Raster):
@@ -340,10 +352,37 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
             for one, plan in served.items():
                 with _naming(one.variant):
                     check_memory(kept + plan.memory, job.limits)
-                    made[one] = _make(job, one, plan, image, told, started)
+                    made[one] = _make(job, one, plan, image, told, started, originals.get(one))
                 kept += made[one].plan.kept
                 started = time.perf_counter()
     return made
+
+
+def _original(opened: Opened, plan: Plan) -> bytes | None:
+    """Return the file of the source with the metadata of the result, or None if that cannot be done.
+
+    Raises:
+        UnsupportedOperation: it must be done.
+    """
+    data = None if opened.file is None else opened.file.with_metadata(plan.save[0].metadata)
+    if data is None and plan.original == "always":
+        title = FORMATS[plan.info.format].title
+        raise UnsupportedOperation(
+            f"The metadata of this {title} image can go only with another encoding: leave out keep_pixels."
+        )
+    return data
+
+
+def _kept(job: _Job, plan: Plan, data: bytes) -> _Made:
+    """Return the result whose pixels are not decoded."""
+    encoded = of_original(plan, data)
+    if job.digest:
+        import hashlib  # loads OpenSSL
+
+        info = attrs.evolve(encoded.info, sha256=hashlib.sha256(data).hexdigest())
+        encoded = attrs.evolve(encoded, info=info)
+    now = time.perf_counter()
+    return _Made(plan.info, plan, None, encoded, Timing.between(job.started, now, now, now))
 
 
 def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
@@ -379,7 +418,13 @@ def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
 
 
 def _make(
-    job: _Job, one: _Wanted, plan: Plan, image: pyvips.Image | Raster, told: ImageInfo, started: float
+    job: _Job,
+    one: _Wanted,
+    plan: Plan,
+    image: pyvips.Image | Raster,
+    told: ImageInfo,
+    started: float,
+    original: bytes | None,
 ) -> _Made:
     """Render a decoded image. Encode it if there is a target, or compute its pixels."""
     loaded = time.perf_counter()
@@ -396,10 +441,10 @@ def _make(
     rendered_at = encoded_at = time.perf_counter()
     if one.target is not None:
         facts = _measured(plan, image)
-        picture = _with_facts(encode(image, plan, one.file, digest=job.digest), facts)
+        picture = _with_facts(encode(image, plan, one.file, digest=job.digest, original=original), facts)
         encoded_at = time.perf_counter()
     timing = Timing.between(started, loaded, rendered_at, encoded_at)
-    return _Made(told, plan, plan.faces_in_result(rendered.regions), picture, timing)
+    return _Made(told, plan, plan.faces_in_result(rendered.regions), picture, timing, original)
 
 
 def _measured(plan: Plan, image: pyvips.Image | Computed | Raster) -> Mapping[str, Any]:
@@ -420,11 +465,14 @@ def _with_facts(encoded: Encoded, facts: Mapping[str, Any]) -> Encoded:
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
     encoding: Finished | Pending
     if isinstance(made.picture, Encoded):
-        assert one.target is not None
-        encoded = attrs.evolve(made.picture, data=None)
+        encoded = made.picture if one.target is None else attrs.evolve(made.picture, data=None)
         encoding = _finished(encoded, made.plan, made.timing, name=name_of(one.target))
+        if one.target is None:
+            encoding = attrs.evolve(encoding, decoded=False)
     else:
-        later = partial(_encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest)
+        later = partial(
+            _encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest, made.original
+        )
         measure = partial(_measure_later, job.deadline, made.plan)
         encoding = Pending(made.picture, measure, later, made.timing)
     return Result(input=made.info, faces=made.faces, plan=made.plan, encoding=encoding)
@@ -441,22 +489,26 @@ def _encode_later(
     plan: Plan,
     timing: Timing,
     digest: bool,
+    original: bytes | None,
     picture: Computed | Raster,
     facts: Mapping[str, Any],
 ) -> Finished:
     """Encode the pixels of a result, in the time that is left."""
     started = time.perf_counter()
     with _naming(variant):
-        encoded = _with_facts(deadline.run(_encode, deadline, plan, picture, digest), facts)
+        encoded = _with_facts(deadline.run(_encode, deadline, plan, picture, digest, original), facts)
     timing = attrs.evolve(timing, encode=round(1000 * (time.perf_counter() - started), 3))
     return _finished(encoded, plan, timing)
 
 
-def _encode(deadline: Deadline, plan: Plan, picture: Computed | Raster, digest: bool) -> Encoded:
+def _encode(
+    deadline: Deadline, plan: Plan, picture: Computed | Raster, digest: bool, original: bytes | None
+) -> Encoded:
     with naming_shortage(plan.memory):
         if isinstance(picture, Raster) and is_encoded_once(plan):
-            return encode(picture, plan, digest=digest)
-        return encode(deadline.watch(picture.to_vips()), plan, digest=digest)
+            return encode(picture, plan, digest=digest, original=original)
+        image = deadline.watch(picture.to_vips())
+        return encode(image, plan, digest=digest, original=original)
 
 
 def _finished(encoded: Encoded, plan: Plan, timing: Timing, *, name: str = "") -> Finished:

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace the source itself, or a file beside it.")
 @click.option(
+    "--in-place",
+    is_flag=True,
+    help="Replace each source by its result, with --if-smaller unless --no-if-smaller is given.",
+)
+@click.option(
     "--store",
     type=FileOrUrl(),
     metavar="FILE",
@@ -60,6 +65,7 @@ def process(
     sources: tuple[str, ...],
     target: str | None,
     force: bool,
+    in_place: bool,
     store: str | None,
     endpoints: tuple[str, ...],
     spec: str | None,
@@ -73,7 +79,7 @@ def process(
 
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
-    from imgsvc_cli.jobs import plan_jobs, watermark_place
+    from imgsvc_cli.jobs import if_smaller, plan_jobs, watermark_place
     from imgsvc_cli.library_output import library_output_hidden
     from imgsvc_cli.signals import exit_on_signals
     from imgsvc_core._runtime.libvips import guard
@@ -83,10 +89,14 @@ def process(
     if store is not None and target is not None:
         raise click.UsageError("Give either --store or -o.")
     store_target = None if store is None else _store_target(store, endpoints)
+    if in_place and (store is not None or target is not None):
+        raise click.UsageError(f"Give either --in-place or {'--store' if target is None else '-o'}.")
     request = read_request(flags, spec, presets, config)
+    if in_place and flags["if_smaller"] is None:
+        request = if_smaller(request)
     for id in request.pictures:
         watermark_place(id, request.path_of_picture(id))
-    jobs = plan_jobs(sources, target, request, force=force, store=store_target)
+    jobs = plan_jobs(sources, target, request, force=force, in_place=in_place, store=store_target)
     guard()
     return _run_jobs(jobs, request, limits, as_json=as_json)
 
@@ -99,7 +109,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
 
     def report(error: ImgsvcError) -> None:
         name = shown_url(job.source) if as_json else job.shown
-        is_named = any(name in line for line in printing.error_lines(error))
+        is_named = any(name.lower() in line.lower() for line in printing.error_lines(error))
         subject = name if as_json or len(jobs) > 1 or not is_named else ""
         printing.echo_error(error, subject=subject, as_json=as_json)
 

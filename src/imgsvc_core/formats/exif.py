@@ -76,6 +76,10 @@ class Exif:
         """Return who made the image and who holds the rights, nothing else."""
         return Exif({tag: value for tag, value in self.main.items() if tag in (ARTIST, COPYRIGHT)})
 
+    def beside_stored(self, orientation: int) -> Exif:
+        """Return the same for the pixels as a file stores them, which are to be shown in an orientation."""
+        return self if orientation == 1 else Exif({**self.main, ORIENTATION: _short(orientation)})
+
     def within(self, most: int) -> Exif:
         """Return what fits into so many bytes. The largest values are left out first, and statements of
         rights last."""

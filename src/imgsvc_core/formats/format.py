@@ -12,7 +12,7 @@ from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -142,6 +142,7 @@ class Format(abc.ABC):
         skipping_levels: True if a smaller copy has every second, fourth... pixel and not means of them.
         array_pixels: How many pixels are decoded to a `Raster` in less time than to an image of libvips.
         unchanged_array_pixels: The same for pixels that no step changes.
+        rewrites: True if `with_metadata` changes files.
         encodes_arrays: True if `save` also takes a `Raster`.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
@@ -178,6 +179,7 @@ class Format(abc.ABC):
     skipping_levels: ClassVar[bool] = False
     array_pixels: ClassVar[int] = 0
     unchanged_array_pixels: ClassVar[int] = 0
+    rewrites: ClassVar[bool] = False
     encodes_arrays: ClassVar[bool] = False
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None
@@ -241,6 +243,17 @@ class Format(abc.ABC):
     @abc.abstractmethod
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps.
+
+        The orientation and the color profile always stay. Return None if only another encoding can drop what
+        the file says.
+
+        Raises:
+            CorruptImage: the file is damaged where its parts are told apart.
+        """
+        return None
 
     @classmethod
     def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:

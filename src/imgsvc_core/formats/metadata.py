@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from types import ModuleType
+from typing import NamedTuple
 
 import pyvips
 
@@ -43,6 +44,29 @@ _XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
 _APP1, _APP13 = 0xFFE1, 0xFFED
 _PHOTOSHOP, _RESOURCE = b"Photoshop 3.0\0", b"8BIM"
 _IPTC_RESOURCE = 0x0404
+
+
+class Blocks(NamedTuple):
+    """EXIF, XMP and IPTC of a file, without what its format puts around them."""
+
+    exif: bytes | None = None
+    xmp: bytes | None = None
+    iptc: bytes | None = None
+
+
+def beside_stored(blocks: Blocks, policy: MetadataPolicy, orientation: int) -> Blocks:
+    """Return the metadata that a policy leaves beside pixels that stay as they are stored.
+
+    The orientation stays, because the pixels are not turned.
+    """
+    rights = Blocks() if policy == "strip" else blocks
+    parsed = exif.parse(rights.exif) if rights.exif else None
+    kept = (parsed.rights() if parsed else exif.Exif({})).beside_stored(orientation)
+    return Blocks(
+        exif.serialize(kept) if kept.main else None,
+        _xmp().rights(rights.xmp) if rights.xmp else None,
+        _iptc_rights(_iptc_records(rights.iptc)) if rights.iptc else None,
+    )
 
 
 def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
@@ -84,8 +108,13 @@ def jpeg_segments(image: pyvips.Image) -> bytes:
     A segment holds 64 kB. If a block is larger, its largest values are left out, and statements of rights
     last.
     """
+    return segments_of(Blocks(*(blob(image, name) for name in (EXIF, XMP, IPTC))))
+
+
+def segments_of(blocks: Blocks) -> bytes:
+    """Return the segments of a JPEG that hold some metadata."""
     contents = []
-    stored, packet, records = (blob(image, name) for name in (EXIF, XMP, IPTC))
+    stored, packet, records = blocks
     if stored and (parsed := exif.parse(stored)):
         fitting = parsed.within(_MOST_IN_JPEG - len(EXIF_PREFIX))
         contents.append((_APP1, EXIF_PREFIX + exif.serialize(fitting)))

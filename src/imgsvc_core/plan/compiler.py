@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import attrs
 
-from imgsvc_core.errors import OutputTooLarge
+from imgsvc_core.errors import OutputTooLarge, UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.table import Format
+from imgsvc_core.formats.table import FORMATS, Format
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.decoding import fits_array, load_scale, loaded_size
@@ -110,6 +111,7 @@ def compile_plan(
         faces=None if seen.faces is None else draft.faces,
         facts=output.facts,
         background=output.background,
+        original=_original(output, info, formats, steps, whole=frames == info.frames),
         memory=memory,
         kept=kept,
     )
@@ -129,6 +131,39 @@ def _frames(output: Output, info: ImageInfo, formats: Sequence[type[Format]]) ->
     if frame or not all(row.animation for row in formats):
         return 1, frame
     return min(info.frames, output.frames or info.frames), 0
+
+
+def _original(
+    output: Output,
+    info: ImageInfo,
+    formats: Sequence[type[Format]],
+    steps: Iterable[PlannedStep],
+    *,
+    whole: bool,
+) -> Literal["always", "if smaller"] | None:
+    """Return if the coded pixels of the source may stay: not in another format, nor after other steps than
+    the usual ones.
+
+    Raises:
+        UnsupportedOperation: they cannot stay, but must.
+    """
+    same = any(row.name == info.format for row in formats)
+    if output.keep_pixels:
+        source = FORMATS.get(info.format)
+        if source is None or not source.rewrites:
+            titles = ", ".join(row.title for row in FORMATS.values() if row.rewrites)
+            raise UnsupportedOperation(
+                f"Output 'keep_pixels' parameter is for files of {titles}, got "
+                f"{source.title if source else 'pixels'}: leave it out to encode the picture again."
+            )
+        if not same:
+            raise UnsupportedOperation(
+                f"Output 'keep_pixels' parameter keeps the format {info.format}, the result is to be "
+                f"{formats[0].name}: leave one of them out."
+            )
+        return "always"
+    usual = all(isinstance(planned.step, Turn | ToSrgb) and planned.phase == "orient" for planned in steps)
+    return "if smaller" if output.if_smaller and same and whole and usual else None
 
 
 def _loading(

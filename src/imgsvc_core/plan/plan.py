@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 
@@ -31,7 +31,8 @@ class Plan:
     the program itself, and ``kept`` the bytes of these that the pixels of the result take until they are
     encoded. ``faces`` lie in the result, or before the first smart crop if there is one; they are None if no
     step looked for them. ``facts`` are those of pixels to measure before they are encoded, on
-    ``background``.
+    ``background``. ``original`` tells if the coded pixels of the source stay: always, or if encoding them
+    again saves nothing.
     """
 
     info: ImageInfo
@@ -45,6 +46,7 @@ class Plan:
     faces: tuple[Face, ...] | None = None
     facts: tuple[FactName, ...] = ()
     background: Color = WHITE
+    original: Literal["always", "if smaller"] | None = None
     memory: int
     kept: int = 0
 
@@ -82,6 +84,13 @@ class Plan:
     def lines(self) -> list[dict[str, Any]]:
         """Return for each stage its phase, its work, the reason, and width and height of a frame after it."""
         stored = Size(self.info.width, self.info.height)
+        if self.original == "always" and not self.facts:
+            title = FORMATS[self.info.format].title
+            text = f"{title}, its coded pixels as they are, metadata: {self.save[0].metadata}"
+            return [_line("output", text, "as asked for", stored)]
+        encoded = encoding.text(self.save, self.save_exactly)
+        if self.original is not None:
+            encoded += ", or the pixels of the original if that saves nothing"
         why_loaded = decoding.why(self.load, self.steps, self.frames)
         return [
             _line("load", decoding.text(self.load, self.info, self.steps, self.frames), why_loaded, stored),
@@ -90,7 +99,7 @@ class Plan:
                 for item in self.steps
             ),
             *([_line("output", f"measure {', '.join(self.facts)}", "", self.size)] if self.facts else ()),
-            _line("output", encoding.text(self.save, self.save_exactly), self.why_saved, self.size),
+            _line("output", encoded, self.why_saved, self.size),
         ]
 
     def to_dict(self) -> dict[str, Any]:

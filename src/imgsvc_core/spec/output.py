@@ -28,6 +28,12 @@ def _only_at_half_resolution() -> tuple[str, ...]:
     return _spellings(name for name in OUTPUT_NAMES if FORMATS[name].subsamplings == ("420",))
 
 
+_OF_ENCODERS = (
+    *("quality", "encoding", "lossless", "effort", "subsampling", "colors", "flatten", "max_bytes"),
+    "if_smaller",
+)
+
+
 @declared
 class Output(Operation):
     """How the result is encoded.
@@ -45,6 +51,7 @@ class Output(Operation):
         NotWhen("format", _only_at_half_resolution(), ("subsampling",), values=("444",)),
         NotWhen("format", _without("palette"), ("colors",)),
         NotWhen("lossless", (True,), ("subsampling", "colors")),
+        NotWhen("keep_pixels", (True,), _OF_ENCODERS),
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
@@ -79,6 +86,14 @@ class Output(Operation):
         "strip keeps only the color profile. copyright keeps the author's name and rights, too. keep "
         "keeps everything.",
         default="strip",
+    )
+    keep_pixels: bool = param(
+        "Leave the coded pixels as they are and change metadata alone, in JPEG, PNG, WebP, HEIC and AVIF.",
+        default=False,
+    )
+    if_smaller: bool = param(
+        "Keep the pixels of the original if no step changes them and encoding them again saves nothing.",
+        default=False,
     )
     flatten: bool = param(
         "Lay the picture on the background, so that the result has no alpha.", default=False

@@ -3,7 +3,7 @@
 import functools
 import json
 import marshal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, cast
 
 import attrs
@@ -33,7 +33,7 @@ from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unknown_keys, unparse_operation
 from imgsvc_core.spec.parts import Part, PartKind, PartsKind, part
-from imgsvc_core.spec.rules import NotTogether, given
+from imgsvc_core.spec.rules import NotTogether, Rule, given
 from imgsvc_core.spec.watermark import Watermark
 
 _Read = Callable[[type[Any], object], Any]
@@ -88,6 +88,29 @@ class FilterKind(Kind):
         }
 
 
+@frozen
+class _NothingBesideKeptPixels:
+    """``output.keep_pixels`` leaves no room for operations on pixels."""
+
+    def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
+        """Yield a problem for each operation."""
+        output = values["output"]
+        if isinstance(output, Output) and output.keep_pixels:
+            for name in values:
+                if name not in ("output", "orient") and values[name] not in (None, ()):
+                    yield Problem(name, f"'{name}' must be left out when output 'keep_pixels' is true")
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same condition in JSON Schema."""
+        kept = {"required": ["keep_pixels"], "properties": {"keep_pixels": {"const": True}}}
+        nothing = {"type": ["null", "array", "object"], "maxItems": 0, "maxProperties": 0}
+        operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
+        return {
+            "if": {"required": ["output"], "properties": {"output": {"type": "object", **kept}}},
+            "then": {"properties": {**operations, "filter": nothing, _OLD_NAME: nothing, "layers": nothing}},
+        }
+
+
 @declared
 class Spec(Parameters):
     """A request. The fields stand in the order of application, whatever order a JSON document has.
@@ -96,6 +119,7 @@ class Spec(Parameters):
     """
 
     title: ClassVar[str] = "The request"
+    rules: ClassVar[tuple[Rule, ...]] = (_NothingBesideKeptPixels(),)
 
     orient: Part[Orient] = part(Orient, internal=True)
     trim: Part[Trim] = part(Trim)
@@ -325,7 +349,8 @@ def request_object() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {**properties, _OLD_NAME: {**properties["filter"], "deprecated": True}},
-        **NotTogether(("filter",), (_OLD_NAME,)).schema(),
+        **_NothingBesideKeptPixels().schema(),
+        "else": NotTogether(("filter",), (_OLD_NAME,)).schema(),
         "additionalProperties": False,
     }
 

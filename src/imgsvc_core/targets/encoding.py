@@ -21,22 +21,51 @@ _Refusal = BudgetUnreachable | OutputTooLarge
 
 
 def encode(
-    image: pyvips.Image | Raster, plan: Plan, file: BinaryIO | None = None, *, digest: bool = False
+    image: pyvips.Image | Raster,
+    plan: Plan,
+    file: BinaryIO | None = None,
+    *,
+    digest: bool = False,
+    original: bytes | None = None,
 ) -> Encoded:
     """Encode a rendered image as its plan says, into a binary file or into memory.
 
     An image that is encoded more than once is in memory. With ``digest`` the facts have ``sha256``.
+    ``original`` is the file of the source as it may stay: it is taken, in memory, if that saves bytes.
     """
-    if is_encoded_once(plan):
-        encoded = save(image, plan.save[0], file, digest=digest)
+    if original is not None and plan.original == "always":
+        encoded = of_original(plan, original)
+    elif is_encoded_once(plan):
+        encoded = save(image, plan.save[0], file if original is None else None, digest=digest)
     else:
         encoded = _encode_best(image, plan.save, plan.save_exactly)
+    if plan.original == "if smaller":
+        encoded = _smaller(encoded, plan, original)
     if not digest or encoded.data is None:
         return encoded
     import hashlib  # loads OpenSSL
 
     info = attrs.evolve(encoded.info, sha256=hashlib.sha256(encoded.data).hexdigest())
     return attrs.evolve(encoded, info=info)
+
+
+def of_original(plan: Plan, data: bytes) -> Encoded:
+    """Return the file of the source, in which only metadata has changed."""
+    return Encoded(attrs.evolve(plan.info, name="", bytes=len(data), sha256=None, contents=None), data)
+
+
+def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
+    """Return the original unless the encoded file is smaller."""
+    if original is not None and len(original) <= encoded.info.bytes:
+        kept = of_original(plan, original)
+        return attrs.evolve(
+            kept, notes=("Encoding it again saves nothing, so the pixels stay as they were.",)
+        )
+    if original is None and encoded.info.bytes >= plan.info.bytes:
+        title = FORMATS[plan.info.format].title
+        note = f"The result is no smaller, but metadata of {title} goes only with another encoding."
+        return attrs.evolve(encoded, notes=(*encoded.notes, note))
+    return encoded
 
 
 def is_encoded_once(plan: Plan) -> bool:

@@ -98,6 +98,7 @@ class Finished:
     data: bytes | None = attrs.field(repr=False)
     notes: tuple[str, ...]
     timing: Timing
+    decoded: bool = True
 
     @property
     def ended(self) -> Finished:
@@ -116,6 +117,8 @@ class Finished:
         """Raise `TypeError`, because nothing kept the pixels."""
         if self.data is None:
             raise TypeError(_WRITTEN)
+        if not self.decoded:
+            raise TypeError("The pixels were not decoded; leave out keep_pixels to have them.")
         raise TypeError(
             "The pixels of the result stayed in the process that computed them; call imgsvc.to_numpy there."
         )

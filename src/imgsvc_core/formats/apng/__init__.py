@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -30,6 +30,7 @@ class Apng(Format):
     animation = True
     depth = 16
     shown_by_browsers = True
+    rewrites = True
     metadata = ("exif", "xmp", "profile")
     becomes = "apng"
 
@@ -45,6 +46,12 @@ class Apng(Format):
         from imgsvc_core.formats.apng.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.png.rewriting import rewrite
+
+        return rewrite(self, policy)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -21,6 +21,7 @@ class Heif(Format):
     magic = rb".{4}ftyp"
     depth = 10
     subsamplings = ("420", "444")
+    rewrites = True
     metadata = ("exif", "xmp", "profile")
     max_side = 16_384
 
@@ -50,6 +51,12 @@ class Heif(Format):
         from imgsvc_core.formats.heif.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.heif.rewriting import rewrite
+
+        return rewrite(self, policy)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

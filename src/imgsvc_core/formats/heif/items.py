@@ -13,6 +13,7 @@ from imgsvc_core.formats.reader import HeaderReader
 _MOST_ITEMS = 65_536
 _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
 _IN_FILE, _IN_ITEM_DATA = 0, 1
+_METADATA_KINDS = (b"Exif", b"mime")
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
 
@@ -115,6 +116,30 @@ def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
             length = _number(reader, place.field + place.size, place.length_size) if whole else 0
             content = reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
             yield ExifBlock(kind_at, content)
+
+
+def metadata_places(reader: HeaderReader, items: Items) -> list[tuple[bytes, int, int]] | None:
+    """Return kind, start and length of the data of each item that is EXIF or XMP.
+
+    Return None if the data of one is in several pieces or in another file.
+    """
+    described = {number: kind for number, kind in items.kinds.items() if kind in _METADATA_KINDS}
+    if not described:
+        return []
+    boxes, found = items.boxes, []
+    if b"iloc" not in boxes:
+        return None
+    begins = {_IN_FILE: 0, **({_IN_ITEM_DATA: boxes[b"idat"].start} if b"idat" in boxes else {})}
+    for place in _read_locations(reader, boxes[b"iloc"]):
+        if place.item in described:
+            if place.pieces != 1 or place.method not in begins or not place.length_size:
+                return None
+            length = _number(reader, place.field + place.size, place.length_size)
+            start = begins[place.method] + place.start
+            if start + length > reader.size:
+                return None
+            found.append((described[place.item], start, length))
+    return found if len(found) == len(described) else None
 
 
 def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:

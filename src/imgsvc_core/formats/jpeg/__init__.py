@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -39,6 +39,7 @@ class Jpeg(Format):
     progressive = True
     widespread = True
     shown_by_browsers = True
+    rewrites = True
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.DCT
     array_pixels = 1 << 17
@@ -60,6 +61,12 @@ class Jpeg(Format):
         from imgsvc_core.formats.jpeg.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.jpeg.rewriting import rewrite
+
+        return rewrite(self, policy)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

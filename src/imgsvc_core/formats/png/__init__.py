@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -34,6 +34,7 @@ class Png(Format):
     widespread = True
     shown_by_browsers = True
     animated = "apng"
+    rewrites = True
     metadata = ("exif", "xmp", "profile")
     array_pixels = 1 << 15
     encodes_arrays = True
@@ -58,6 +59,12 @@ class Png(Format):
         from imgsvc_core.formats.png.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.png.rewriting import rewrite
+
+        return rewrite(self, policy)
 
     @classmethod
     def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -10,10 +10,9 @@ from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.content import Content, examine
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.metadata import EXIF, XMP, blob, keep_profile
+from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, blob, keep_profile
 from imgsvc_core.formats.png import small_writing as small_png
-from imgsvc_core.formats.png.header import make_chunk
-from imgsvc_core.formats.png.metadata import XMP_KEYWORD
+from imgsvc_core.formats.png.rewriting import chunks_of
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -73,13 +72,7 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
 
 def png_chunks(image: pyvips.Image) -> bytes:
     """Return the chunks of a PNG that hold EXIF and XMP."""
-    stored, packet = blob(image, EXIF), blob(image, XMP)
-    return b"".join(
-        (
-            make_chunk(b"eXIf", stored) if stored else b"",
-            make_chunk(b"iTXt", XMP_KEYWORD, bytes(5), packet) if packet else b"",
-        )
-    )
+    return b"".join(chunks_of(Blocks(blob(image, EXIF), blob(image, XMP))))
 
 
 def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:

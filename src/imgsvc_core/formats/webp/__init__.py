@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -31,6 +31,7 @@ class Webp(Format):
     animation = True
     quality = 80
     subsamplings = ("420",)
+    rewrites = True
     metadata = ("exif", "xmp", "profile")
     max_side = 16_383
     load_scaling = LoadScaling.CONTINUOUS
@@ -52,6 +53,12 @@ class Webp(Format):
         from imgsvc_core.formats.webp.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.webp.rewriting import rewrite
+
+        return rewrite(self, policy)
 
     @classmethod
     def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -1,0 +1,34 @@
+"""Change the metadata of HEIC and AVIF without touching coded data: it is overwritten in its place."""
+
+from __future__ import annotations
+
+from imgsvc_core.formats import exif
+from imgsvc_core.formats.heif import Heif
+from imgsvc_core.formats.heif.items import metadata_places
+from imgsvc_core.formats.metadata import Blocks, beside_stored
+from imgsvc_core.formats.settings import MetadataPolicy
+
+_BEFORE_EXIF = bytes(4)  # where the block begins after these bytes
+_EMPTY = exif.serialize(exif.Exif({}))
+
+
+def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
+    """Return the file with its EXIF and XMP replaced by what a policy keeps, filled up to their sizes.
+
+    Return None if the places of these are told in a way that is not understood.
+    """
+    if policy == "keep":
+        return bytes(picture.source.buffer())
+    places = metadata_places(picture.header_reader, picture.header.items)
+    if places is None:
+        return None
+    data = bytearray(picture.source.buffer())
+    for kind, start, length in places:
+        old = bytes(data[start : start + length])
+        if kind == b"Exif":
+            kept = beside_stored(Blocks(exif=old[len(_BEFORE_EXIF) :]), policy, 1).exif or _EMPTY
+            new = (_BEFORE_EXIF + kept).ljust(length, b"\0")
+        else:
+            new = (beside_stored(Blocks(xmp=old), policy, 1).xmp or b"").ljust(length)
+        data[start : start + length] = new if len(new) == length else bytes(length)
+    return bytes(data)

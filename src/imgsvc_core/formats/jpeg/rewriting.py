@@ -1,0 +1,81 @@
+"""Change the metadata of a JPEG without touching its coded data."""
+
+from __future__ import annotations
+
+from imgsvc_core._runtime.patterns import pattern
+from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jpeg.header import Segment
+from imgsvc_core.formats.metadata import Blocks, beside_stored, segments_of
+from imgsvc_core.formats.settings import MetadataPolicy
+
+_START, _END, _COMMENT = b"\xff\xd8", b"\xff\xd9", 0xFE
+_APP0, _APP1, _APP2, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE, 0xEF
+_KEPT = {_APP0: b"JFIF\0", _APP2: b"ICC_PROFILE\0", _APP14: b"Adobe"}
+_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xap/1.0/\0", b"Photoshop 3.0\0"
+_MARKER = pattern(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")  # in coded data
+
+
+def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
+    """Return the file without segments that neither pixels nor their colors need, and without what follows
+    its end.
+    """
+    data = bytes(picture.source.buffer())
+    if policy == "keep":
+        return data
+    segments = picture.header.segments
+    blocks = _blocks(picture, data) if policy == "copyright" else Blocks()
+    new = segments_of(beside_stored(blocks, policy, picture.info.orientation))
+    kept = [(segment.marker, _whole(data, segment)) for segment in segments if _stays(data, segment)]
+    first = [whole for marker, whole in kept[:1] if marker == _APP0]
+    rest = [whole for _, whole in kept[len(first) :]]
+    return b"".join((_START, *first, new, *rest, _coded(picture, data, segments[-1].end)))
+
+
+def _stays(data: bytes, segment: Segment) -> bool:
+    if _APP0 <= segment.marker <= _APP15:
+        start = _KEPT.get(segment.marker)
+        return start is not None and data.startswith(start, segment.start)
+    return segment.marker != _COMMENT
+
+
+def _whole(data: bytes, segment: Segment) -> bytes:
+    length = (segment.length + 2).to_bytes(2, "big")
+    return b"".join((bytes((0xFF, segment.marker)), length, data[segment.start : segment.end]))
+
+
+def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
+    """Return all scans with the segments between them, up to the end of the picture."""
+    pieces: list[bytes] = []
+    begin = place = start
+    while found := _MARKER.search(data, place):
+        marker, place = found[1][0], found.end()
+        if marker == _END[1]:
+            return b"".join((*pieces, data[begin : found.start()], _END))
+        length = int.from_bytes(data[place : place + 2], "big")
+        segment = Segment(marker, place + 2, length - 2)
+        if length < 2 or segment.end > len(data):
+            break
+        if not _stays(data, segment):
+            pieces.append(data[begin : found.start()])
+            begin = segment.end
+        place = segment.end
+    raise picture.header_reader.corrupt("it ends before its data is complete")
+
+
+def _blocks(picture: Jpeg, data: bytes) -> Blocks:
+    """Return the metadata of the file: of EXIF and XMP the first block, of IPTC all parts."""
+    contents = [
+        (segment.marker, data[segment.start : segment.end])
+        for segment in picture.header.segments
+        if segment.marker in (_APP1, _APP13)
+    ]
+    exif = [content for marker, content in contents if marker == _APP1 and content.startswith(b"Exif\0\0")]
+    packets = [
+        content[len(_XMP) :] for marker, content in contents if marker == _APP1 and content.startswith(_XMP)
+    ]
+    records = b"".join(
+        content.removeprefix(_PHOTOSHOP)
+        for marker, content in contents
+        if marker == _APP13 and content.startswith(_PHOTOSHOP)
+    )
+    return Blocks(next(iter(exif), None), next(iter(packets), None), records or None)

@@ -1,0 +1,47 @@
+"""Change the metadata of a WebP without touching its coded data."""
+
+from __future__ import annotations
+
+import struct
+
+from imgsvc_core.formats.metadata import Blocks, beside_stored
+from imgsvc_core.formats.settings import MetadataPolicy
+from imgsvc_core.formats.webp import Webp
+from imgsvc_core.formats.webp.header import FIRST_CHUNK, read_chunks
+
+_EXTENDED, _EXIF, _XMP = b"VP8X", b"EXIF", b"XMP "
+_KEPT = (b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L")
+_FLAGS = {_EXIF: 0x08, _XMP: 0x04}
+_ALPHA = 0x10
+
+
+def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
+    """Return the file without chunks that neither pixels nor their colors need, and without what follows its
+    end.
+    """
+    reader, info = picture.header_reader, picture.info
+    if policy == "keep":
+        return bytes(picture.source.buffer())
+    end = 8 + reader.unpack("<I", 4)[0]
+    places = [(kind, start, length) for kind, start, length in read_chunks(reader, FIRST_CHUNK, end)]
+    found = {
+        kind: reader.read(start, length)
+        for kind, start, length in reversed(places)
+        if kind in (_EXTENDED, *_FLAGS)
+    }
+    kept = beside_stored(Blocks(found.get(_EXIF), found.get(_XMP)), policy, info.orientation)
+    metadata = {kind: block for kind, block in zip(_FLAGS, kept, strict=False) if block}
+    pixels = [(kind, reader.read(start, length)) for kind, start, length in places if kind in _KEPT]
+    flags = sum(_FLAGS[kind] for kind in metadata)
+    head = found.get(_EXTENDED)
+    if head is not None:
+        head = bytes((head[0] & ~sum(_FLAGS.values()) | flags,)) + head[1:]
+    elif metadata:
+        sides = b"".join((side - 1).to_bytes(3, "little") for side in (info.width, info.height))
+        head = struct.pack("<I", flags | (_ALPHA if info.alpha else 0)) + sides
+    chunks = [*([(_EXTENDED, head)] if head else ()), *pixels, *metadata.items()]
+    body = b"".join(
+        b"".join((kind, struct.pack("<I", len(content)), content, bytes(len(content) % 2)))
+        for kind, content in chunks
+    )
+    return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))

@@ -1,0 +1,190 @@
+"""Metadata goes without touching coded pixels, and the original stays if encoding it again saves nothing."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import pyvips
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from tests.support.encoded import profile
+from tests.support.photos import coffee, moving_frames
+
+FORMATS = ("jpg", "jpg, progressive", "png", "webp", "webp, lossless", "avif")
+ARTIST, COPYRIGHT, GPS = 0x013B, 0x8298, 0x8825
+PLACE = b"WGS-84 by hand"
+XMP = (
+    b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+    b"<rdf:Description xmlns:dc='http://purl.org/dc/elements/1.1/' dc:source='a secret place'/>"
+    b"</rdf:RDF></x:xmpmeta>"
+)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "jpg": {"format": "JPEG", "quality": 40, "comment": b"a comment"},
+    "jpg, progressive": {"format": "JPEG", "quality": 40, "progressive": True},
+    "png": {"format": "PNG"},
+    "webp": {"format": "WEBP", "quality": 40},
+    "webp, lossless": {"format": "WEBP", "lossless": True},
+    "avif": {"format": "AVIF", "quality": 40},
+}
+
+
+def file(format: str, orientation: int = 1, **options: Any) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112], exif[ARTIST], exif[COPYRIGHT] = orientation, "Ann", "Held by Ann"
+    exif[GPS] = {1: "N", 18: PLACE.decode()}
+    data = io.BytesIO()
+    picture = Image.fromarray(coffee()[:120, :90])
+    options = {"exif": exif.tobytes(), "xmp": XMP, "icc_profile": profile(), **OPTIONS[format], **options}
+    picture.save(data, **options)
+    return data.getvalue()
+
+
+def decoded(data: bytes) -> tuple[Any, ...]:
+    image = pyvips.Image.new_from_buffer(data, "", access="sequential")
+    return image.width, image.height, image.interpretation, image.write_to_memory()
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_metadata_goes_and_pixels_stay(format: str, policy: str, orientation: int) -> None:
+    data = file(format, orientation)
+    assert PLACE in data
+    result = imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}})
+    assert decoded(result.data) == decoded(data)
+    assert len(result.data) <= len(data)
+    for secret in (PLACE, b"a secret place", b"a comment"):
+        assert secret not in result.data
+    assert (b"Ann" in result.data) == (policy == "copyright")
+    before, after = imgsvc.inspect(data), imgsvc.inspect(result.data)
+    assert (after.upright_size, after.orientation) == (before.upright_size, before.orientation)
+    assert (after.profile, after.quality, after.bytes) == (True, before.quality, result.output.bytes)
+    assert result.output == attrs.evolve(after, contents=None)
+    upright = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (data, result.data)]
+    assert np.array_equal(*upright)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_all_metadata_may_stay(format: str) -> None:
+    data = file(format)
+    assert imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == data
+
+
+def test_animations_stay_as_they_are() -> None:
+    frames = [Image.fromarray(frame) for frame in moving_frames(3, 60, 40)]
+    for format, name in (("WEBP", "webp"), ("PNG", "apng")):
+        data = io.BytesIO()
+        exif = Image.Exif()
+        exif[COPYRIGHT] = "Held by Ann"
+        frames[0].save(
+            data, format, save_all=True, append_images=frames[1:], duration=80, loop=2, exif=exif.tobytes()
+        )
+        result = imgsvc.process(data.getvalue(), {"output": {"keep_pixels": True}})
+        assert b"Ann" not in result.data
+        assert (result.output.format, result.output.frames, result.output.plays) == (name, 3, 2)
+        shown = [imgsvc.process(one).to_numpy() for one in (data.getvalue(), result.data)]
+        assert np.array_equal(*shown)
+
+
+def test_what_follows_a_picture_goes() -> None:
+    """Cameras put videos, depth and gain maps there."""
+    for format in FORMATS[:-1]:
+        data = file(format, exif=b"", xmp=b"")
+        result = imgsvc.process(data + b"the rest" * 9, {"output": {"keep_pixels": True}})
+        assert b"the rest" not in result.data
+        assert decoded(result.data) == decoded(data)
+
+
+def test_segments_between_scans_of_a_jpeg_go() -> None:
+    data = file("jpg, progressive")
+    place = data.rindex(b"\xff\xda")
+    secret = data[:place] + b"\xff\xfe\0\x0ea secret :) " + data[place:]
+    result = imgsvc.process(secret, {"output": {"keep_pixels": True}})
+    assert b"secret" not in result.data
+    assert decoded(result.data) == decoded(data)
+
+
+def test_a_file_that_ends_early_is_damaged() -> None:
+    for format in FORMATS[:-2]:
+        with pytest.raises(imgsvc.CorruptImage):
+            imgsvc.process(file(format)[:-40], {"output": {"keep_pixels": True}})
+
+
+def test_targets_digests_and_facts_are_those_of_the_file(tmp_path: Path) -> None:
+    data, target = file("jpg"), tmp_path / "result.jpg"
+    wanted = {"output": {"keep_pixels": True, "facts": ["dominant"]}}
+    written = imgsvc.process(data, wanted, target, digest=True)
+    alone = imgsvc.process(data, {"output": {"keep_pixels": True}}, digest=True)
+    assert target.read_bytes() == alone.data
+    assert written.output.sha256 == alone.output.sha256 == imgsvc.inspect(target, digest=True).sha256
+    assert written.output.facts["dominant"]
+    assert pickle.loads(pickle.dumps(alone)).data == alone.data
+    with pytest.raises(TypeError, match="were not decoded"):
+        alone.to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        ({"resize": {"width": 9}}, "resize"),
+        ({"filter": {"sepia": {"value": 9}}}, "filter"),
+        ({"output": {"quality": 9}}, "output.quality"),
+        ({"output": {"if_smaller": True}}, "output.if_smaller"),
+    ],
+)
+def test_nothing_else_can_be_asked_for(request_: dict[str, Any], path: str) -> None:
+    kept = {**request_, "output": {**request_.get("output", {}), "keep_pixels": True}}
+    with pytest.raises(imgsvc.SpecError, match="must be left out when") as caught:
+        imgsvc.parse(kept)
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    kept = {"output": {"keep_pixels": True}}
+    with pytest.raises(imgsvc.UnsupportedOperation, match="keeps the format jpg, the result is to be webp"):
+        imgsvc.process(file("jpg"), kept, tmp_path / "result.webp")
+    for source in (coffee(), pyvips.Image.black(9, 9).gifsave_buffer()):
+        with pytest.raises(imgsvc.UnsupportedOperation, match="is for files of JPEG, PNG"):
+            imgsvc.process(source, {"output": {**kept["output"], "format": "gif"}})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_original_stays_where_encoding_saves_nothing(format: str, tmp_path: Path) -> None:
+    data, target = file(format), tmp_path / f"result.{format[:4].strip(',')}"
+    smaller = (
+        {"output": {"if_smaller": True, "quality": 90}}
+        if format in ("jpg", "avif")
+        else {"output": {"if_smaller": True}}
+    )
+    kept = imgsvc.process(data, {"output": {"keep_pixels": True}}).data
+    again = imgsvc.process(data, {"output": {**smaller["output"], "if_smaller": False}}).data
+    result = imgsvc.process(data, smaller)
+    assert result.data == min(kept, again, key=len)
+    assert PLACE not in result.data
+    assert bool(result.notes) == (result.data == kept)
+    assert imgsvc.process(data, smaller, target).output.bytes == len(result.data)
+    assert target.read_bytes() == result.data
+
+
+def test_the_original_never_stays_after_a_change() -> None:
+    data = file("jpg", quality=10)
+    for change in ({"resize": {"width": 89}}, {"flip": {"horizontal": True}}, {"adjust": {"contrast": 1}}):
+        result = imgsvc.process(data, {**change, "output": {"if_smaller": True, "quality": 95}})
+        assert len(result.data) > len(data)
+        assert not result.notes
+    result = imgsvc.process(data, {"output": {"if_smaller": True, "format": "png"}})
+    assert result.output.format == "png"
+
+
+def test_plans_tell_what_stays() -> None:
+    data = file("jpg")
+    kept = imgsvc.explain({"output": {"keep_pixels": True}}, data)
+    assert "JPEG, its coded pixels as they are, metadata: strip" in str(kept)
+    assert "or the pixels of the original" in str(imgsvc.explain({"output": {"if_smaller": True}}, data))
