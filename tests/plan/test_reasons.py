@@ -8,6 +8,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.plan.decoding import fits_array
 
 
 def info(**facts: Any) -> ImageInfo:
@@ -44,6 +45,35 @@ def test_only_what_is_decoded_by_lines_is_called_so(
     load = imgsvc.explain(request, info(**facts)).lines()[0]
     assert load["text"] == decoding
     assert load["why"].endswith(reason)
+
+
+@pytest.mark.parametrize(("format", "kept"), [("png", False), ("webp", True)])
+def test_lossless_is_a_setting_of_formats_that_have_a_quality(format: str, kept: bool) -> None:
+    plan = imgsvc.explain({"output": {"format": format, "lossless": True}}, info())
+    assert plan.save[0].lossless is kept
+
+
+@pytest.mark.parametrize(("subsample", "examined"), [("4:4:4", True), (None, True), ("4:2:0", False)])
+def test_only_color_of_a_lower_resolution_makes_a_photograph(subsample: str | None, examined: bool) -> None:
+    plan = imgsvc.explain({"output": {"format": "auto"}}, info(width=300, height=200, subsample=subsample))
+    assert bool(plan.save_exactly) is examined
+
+
+@pytest.mark.parametrize(
+    ("size", "fits"), [((80, 64), True), ((80, 63), False), ((79, 64), False), ((79, 63), False)]
+)
+def test_only_whole_pixels_are_decoded_small_into_an_array(size: tuple[int, int], fits: bool) -> None:
+    facts = info(width=size[0], height=size[1])
+    assert fits_array(facts, 0.5, ()) is fits
+    assert fits_array(facts, 1.0, ())
+
+
+@pytest.mark.parametrize(
+    ("width", "least", "scale"), [(100, None, 1 / 8), (100, 0.5, 0.5), (1300, 0.25, 1.0)]
+)
+def test_a_jpeg_is_decoded_no_smaller_than_allowed(width: int, least: float | None, scale: float) -> None:
+    spec = imgsvc.Spec(resize=imgsvc.Resize(width=width, least_scale=least))
+    assert imgsvc.explain(spec, info()).load.scale == scale
 
 
 @pytest.mark.parametrize(

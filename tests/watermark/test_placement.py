@@ -165,6 +165,8 @@ def test_tiles_begin_at_the_edge() -> None:
         (30, 100, 5, Tiles(-2, 35, 3, 2)),  # 105 pixels, of which 2 lie before each tile and 3 after it
         (30, 100, -5, Tiles(-12, 25, 5, -2)),
         (200, 100, 0, Tiles(-50, 200, 1)),
+        (30, 100, -30, Tiles(0, 1, 101, -15)),  # no step is less than a pixel
+        (30, 100, -99, Tiles(0, 1, 101, -49)),
     ],
 )
 def test_a_centered_tile_lies_in_the_middle(side: int, room: int, gap: int, expected: Tiles) -> None:
