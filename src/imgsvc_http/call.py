@@ -19,7 +19,7 @@ from imgsvc_http.gate.rate_limit import RateState
 from imgsvc_http.gate.ticket import Ticket
 from imgsvc_http.monitoring.access_log import Logged
 from imgsvc_http.receiving.body import awaits_continue, read_json
-from imgsvc_http.receiving.form import read_form
+from imgsvc_http.receiving.form import FormFile, read_form
 from imgsvc_http.receiving.idempotency import PARAMETER, Keep, keep_nothing, once
 from imgsvc_http.receiving.processing_request import response_mode
 from imgsvc_http.services import Services
@@ -99,8 +99,8 @@ class Call(Logged):
         limit: int,
         json_limit: int = 0,
         on_document: Callable[[Any], None] | None = None,
-    ) -> str:
-        """Read the form of the request as `read_form` does. Return the name of its file."""
+    ) -> FormFile:
+        """Read the form of the request as `read_form` does."""
         return await read_form(
             self.request,
             into,

@@ -44,11 +44,15 @@ IMAGES_PATH = "/1.0/images/"
 
 @attrs.frozen
 class Source:
-    """A source in a file, its name, and how long it took to fetch it."""
+    """A source in a file, its name, and how long it took to fetch it.
+
+    ``ignored`` are the names of unknown fields of the form that it came in.
+    """
 
     path: Path
     name: str
     fetch_ms: float = 0.0
+    ignored: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -137,6 +141,7 @@ class Pipeline:
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
+            ignored=source.ignored,
         )
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)

@@ -127,7 +127,8 @@ class Result:
     output: Output = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
     timing: Timing
     notes: tuple[str, ...] = documented(
-        "Losses because of the format of the result: frames, transparency, colors.", default=()
+        "Losses because of the format of the result (frames, transparency, colors), and ignored fields.",
+        default=(),
     )
     plan: tuple[PlanStep, ...] | None = documented(
         "How the request was carried out, if it asked for that.", default=None
@@ -141,22 +142,30 @@ class Preview(Result):
     output: Image = documented("The result.", schema=_LOSSY_HAVE_QUALITY)  # type: ignore[assignment]
 
 
+_IGNORED = "Form field '{}' is unknown: parameters belong into the JSON of the field 'data'."
 _OF_IMAGES = tuple(attrs.fields_dict(Image))
 BRIEF = ("format", "width", "height", "bytes")
 """Facts of a result that the list of recent requests tells."""
 
 
 def told(
-    result: imgsvc_core.Result, output: Mapping[str, Any], plan: Sequence[Mapping[str, Any]] | None
+    result: imgsvc_core.Result,
+    output: Mapping[str, Any],
+    plan: Sequence[Mapping[str, Any]] | None,
+    ignored: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Return what a worker knows of the JSON of a `Result`: up to the URL, and after the timing."""
+    """Return what a worker knows of the JSON of a `Result`: up to the URL, and after the timing.
+
+    ``ignored`` are the names of unknown fields of the form with the source.
+    """
     images = [_image(result.input.to_dict()), _image(output)]
     if result.faces is not None:
         images[1]["faces"] = [attrs.asdict(face) for face in result.faces]
     if result.output.facts:
         images[1]["facts"] = result.output.facts
     source, made = map(_json, images)
-    notes = f',"notes":{_json(result.notes)}' if result.notes else ""
+    found = (*result.notes, *map(_IGNORED.format, ignored))
+    notes = f',"notes":{_json(found)}' if found else ""
     steps = f',"plan":{_json(plan)}' if plan is not None else ""
     return f'"input":{source},"output":{made[:-1]}', f"{notes}{steps}"
 

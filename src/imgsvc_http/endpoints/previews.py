@@ -54,7 +54,7 @@ async def keep(call: Call) -> KeptSourceAnswer:
     kept = call.services.kept_sources
     limit = min(call.services.settings.limits.source_bytes or kept.most_bytes, kept.most_bytes)
     with call.services.source_files.file(call.request.content_length, call.account) as file:
-        name = await call.form(file, limit)
+        name = (await call.form(file, limit)).name
         return await _kept(call, file.path, name)
 
 

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from aiohttp import web
@@ -27,10 +27,18 @@ from imgsvc_http.storage.source_files import SourceFile, Writable
 
 _MEDIA_TYPES = ("multipart/form-data", "multipart/mixed")
 _MOST_PARTS = 16
+_MOST_SHOWN = 60  # characters of the name of a part that is ignored
 _MOST_FRAMING_BYTES = 1 << 17
 _MOST_HEADER_BYTES = 1 << 16  # of a part; a name is cut, however long it is
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IDENTITY = ("7bit", "8bit", "binary", "identity")
+
+
+class FormFile(NamedTuple):
+    """The name that the part ``file`` of a form has, and the names of parts that were ignored."""
+
+    name: str
+    ignored: tuple[str, ...]
 
 
 async def read_form(
@@ -42,8 +50,8 @@ async def read_form(
     json_limit: int = 0,
     on_document: Callable[[Any], None] | None = None,
     pace: Pace | None = None,
-) -> str:
-    """Write the part ``file`` of a form into a file, and return the name that it has in the form.
+) -> FormFile:
+    """Write the part ``file`` of a form into a file, and return the names in the form.
 
     Other parts are ignored.
 
@@ -83,7 +91,7 @@ async def read_form(
     if "file" not in form.parts:
         expected = "Upload 'file' parameter must be an image in a part of the form"
         raise invalid("file", expected, "and is required")
-    return form.parts["file"].filename
+    return FormFile(form.parts["file"].filename, tuple(form.ignored))
 
 
 def _parser_of(request: web.Request) -> LenientParser:
@@ -124,6 +132,7 @@ class _Form:
 
     def __init__(self, parser: LenientParser, targets: Mapping[str, tuple[Writable, int]]) -> None:
         self.parts: dict[str, _Part] = {}
+        self.ignored: list[str] = []
         self._parser = parser
         self._targets = targets
         self._part = _Part("")
@@ -146,6 +155,8 @@ class _Form:
         if name in self.parts:
             raise refusal("invalid_multipart", reason=f"it has more than one part '{name}'")
         if name not in self._targets:
+            if name:
+                self.ignored.append(_CONTROL.sub("", name[:_MOST_SHOWN]))
             return _Part(name)
         headers = dict(reversed(segment.headerlist))  # whose names the parser writes in one way
         _check(segment, headers, name)

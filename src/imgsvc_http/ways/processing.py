@@ -53,7 +53,7 @@ async def upload(call: Call) -> Response:
     with call.services.source_files.file(call.request.content_length, call.account) as file:
         with phase("receive"):
             try:
-                name = await call.form(
+                sent = await call.form(
                     file,
                     limits.source_bytes or _NO_LIMIT,
                     json_limit=limits.json_bytes,
@@ -62,7 +62,7 @@ async def upload(call: Call) -> Response:
             except Exception as error:
                 _note_failure(call, error)
                 raise
-        return await _once(call, Source(file.path, name))
+        return await _once(call, Source(file.path, sent.name, ignored=sent.ignored))
 
 
 async def _once(call: Call, source: Source | None) -> Response:

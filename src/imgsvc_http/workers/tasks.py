@@ -63,7 +63,8 @@ class Process:
 
     ``watermarks`` are the encoded pictures that the spec names, by id. ``target`` is the file that the result
     is written to, without its suffix. ``plan`` says whether to tell how it was done, and ``digest`` whether
-    answers tell of source and result, with their SHA-256.
+    answers tell of source and result, with their SHA-256. ``ignored`` are the names of unknown fields of its
+    form, which they tell, too.
     """
 
     name: str
@@ -74,10 +75,11 @@ class Process:
     target: str | None = None
     plan: bool = False
     digest: bool = True
+    ignored: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         more: dict[str, Any] = {"name": self.name, "watermarks": self.watermarks, "accept": self.accept}
-        more |= {"target": self.target, "plan": self.plan, "digest": self.digest}
+        more |= {"target": self.target, "plan": self.plan, "digest": self.digest, "ignored": self.ignored}
         return _process, (_pickled(self.spec), _pickled(self.limits), more)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
@@ -107,7 +109,7 @@ class Process:
         }
         if self.digest:
             output = {**result.output.to_dict(), **_encoding(row, result.output), "name": name}
-            facts["told"] = told(result, output, result.plan.lines() if self.plan else None)
+            facts["told"] = told(result, output, result.plan.lines() if self.plan else None, self.ignored)
             facts["brief"] = {"source": result.input.name, **{name: output[name] for name in BRIEF}}
         if self.target is not None:
             started = time.perf_counter()

@@ -53,6 +53,18 @@ async def test_parts_with_other_names_or_none_are_ignored(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("binary", [False, True])
+async def test_the_answer_names_parts_that_were_ignored(binary: bool, client: aiohttp.ClientSession) -> None:
+    width = b'Content-Disposition: form-data; name="resize[width]"\r\n\r\n100'
+    headers = {**FORM, **({"X-Svc-Binary": "1"} if binary else {})}
+    reply = await call(client, "POST", "/1.0/upload", data=form(width, FILE), headers=headers)
+    told = reply.metadata if binary else reply.json
+    assert told["notes"] == [
+        "Form field 'resize[width]' is unknown: parameters belong into the JSON of the field 'data'."
+    ]
+
+
+@pytest.mark.asyncio
 async def test_a_document_that_is_null_is_as_if_it_was_left_out(client: aiohttp.ClientSession) -> None:
     null = b'Content-Disposition: form-data; name="data"\r\n\r\nnull'
     reply = await call(client, "POST", "/1.0/upload", data=form(null, FILE), headers=FORM)
