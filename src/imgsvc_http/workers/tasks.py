@@ -119,7 +119,8 @@ class Process:
 
 
 _SHOWN_BY_BROWSERS = ("jpg", "png", "apng", "gif", "webp", "avif")
-_REDUCED = {"format": "webp", "quality": 85, "effort": 0}
+_REDUCED = {"format": "jpg", "quality": 70, "encoding": "baseline"}
+_REDUCED_WITH_ALPHA = {"format": "webp", "quality": 75, "effort": 0}
 _COPY = {"format": "png"}
 
 
@@ -145,7 +146,8 @@ class Preview:
         width, height = self.window
         request: dict[str, Any]
         if not result.animated and (result.width > width or result.height > height):
-            request = {"resize": {"width": width, "height": height}, "output": _REDUCED}
+            output = _REDUCED_WITH_ALPHA if result.alpha else _REDUCED
+            request = {"resize": {"width": width, "height": height}, "output": output}
         elif result.format in _SHOWN_BY_BROWSERS:
             return made
         else:

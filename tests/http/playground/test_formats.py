@@ -35,6 +35,37 @@ def test_formats_are_compared(open_page: Open) -> None:
     expect_summary(page, "webp")
 
 
+def test_a_format_is_shown_beside_the_original_at_a_click(open_page: Open) -> None:
+    opened = open_page('request={"resize":{"width":160}}')
+    page = opened.page
+    page.get_by_role("tab", name="Formats").click()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    shown = {page.get_by_alt_text("Result").get_attribute("src")}
+    for name in ("avif", "webp"):
+        row = page.get_by_role("button", name=name, exact=True)
+        row.click()
+        expect_summary(page, name, size_of(page, name))
+        assert row.get_attribute("aria-pressed") == "true"
+        assert page.locator(".labels span").all_inner_texts() == ["Original", name]
+        shown.add(page.get_by_alt_text("Result").get_attribute("src"))
+    assert len(shown) == 3
+    page.keyboard.press("Escape")
+    expect_summary(page, "jpg", size_of(page, "jpg"))
+    assert page.locator(".labels span").all_inner_texts() == ["Original", "Result"]
+    page.get_by_role("button", name="avif", exact=True).click()
+    expect_summary(page, "avif")
+    number(page, "resize-width").fill("80")
+    page.keyboard.press("Tab")
+    expect_summary(page, "jpg", "80 × ")
+    page.locator(".formats[aria-busy=false]").wait_for()
+    page.get_by_role("button", name="webp", exact=True).click()
+    expect_summary(page, "webp")
+    page.get_by_role("tab", name="Code").click()
+    expect_summary(page, "jpg")
+    assert asked(page) == {"resize": {"width": 80}}
+    assert opened.troubles == []
+
+
 def test_animations_are_compared_in_formats_that_move(open_page: Open) -> None:
     opened = open_page('example=day.gif&request={"resize":{"width":64}}')
     page = opened.page

@@ -103,13 +103,27 @@ function sent(path: string, body: FormData, onProgress: (share: number) => void,
   });
 }
 
+const SOON_MS = 30;
+const MEASURABLE = 16_000; // less comes together with the head of the answer
+
+/** Bytes that came in a millisecond of the last answer. */
+let speed = 0;
+
+/** The bytes of the last result of each source. */
+const lastBytes = new WeakMap<Source, number>();
+
+/** Returns the window to ask for. Over a fast connection, reducing a picture would take longer than sending it. */
+function worthwhile(source: Source, window: Size | undefined): Size | undefined {
+  return window && (lastBytes.get(source) ?? Infinity) < SOON_MS * speed ? WHOLE : window;
+}
+
 /**
  * Processes a source. If the service does not have it any more, it is sent again.
  *
  * Without a window, the picture is the result itself.
  */
 export async function preview(
-  { source, document, window }: { source: Source; document: Document; window?: Size },
+  { source, document, window: shownIn }: { source: Source; document: Document; window?: Size },
   header: string,
   signal?: AbortSignal,
   onProgress: (share: number) => void = () => undefined,
@@ -117,13 +131,17 @@ export async function preview(
   const request = { ...document, response: { mode: "binary", plan: true } };
   const ask = async (id: string): Promise<Result> => {
     const started = performance.now();
+    const window = worthwhile(source, shownIn);
     const body = JSON.stringify({ request, window });
     const path = `playground/previews/${encodeURIComponent(id)}`;
     const response = await call(path, { method: "POST", headers: JSON_HEADERS, body, signal: signal ?? null });
     const metadata = response.headers.get(header);
     if (!response.ok || metadata === null) throw await refused(response, metadata);
+    const answered = performance.now();
     const shown = await response.blob();
     const facts = JSON.parse(metadata) as Facts;
+    if (shown.size > MEASURABLE) speed = shown.size / Math.max(1, performance.now() - answered);
+    lastBytes.set(source, facts.output.bytes);
     return { shown, facts, milliseconds: performance.now() - started, window: window ?? WHOLE };
   };
   const id = await kept(source, onProgress);

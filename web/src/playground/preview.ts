@@ -1,6 +1,6 @@
 /** Previews: the newest result of the current request. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ServiceError, told, UNREACHABLE } from "../shared/service";
 import { preview, stopSending, viewable } from "./calls";
 import type { Document } from "./request";
@@ -59,7 +59,8 @@ export function usePreview(source: Source | null, document: Document, window: Si
   const latest = useRef<Shown | null>(null);
   latest.current = shown;
 
-  useEffect(() => {
+  // An effect after the next frame would begin each preview some milliseconds later.
+  useLayoutEffect(() => {
     if (!source || !window || !header) return;
     const before = latest.current;
     if (before?.source === source && before.document === document && covers(before.result, window)) return;

@@ -35,6 +35,7 @@ export function Results(props: Props) {
   };
   return (
     <section class="results" aria-label="Details">
+      <h2 class="hidden">Details</h2>
       <div class="tabs" role="tablist" aria-label="Details">
         {TABS.map((name) => (
           <button

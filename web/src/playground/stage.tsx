@@ -30,6 +30,7 @@ const KEY_STEP = 40;
 const KEY_FACTOR = 1.25;
 const WHEEL_FACTOR = 1.0015; // of a pixel; a notch of most wheels is 100 or 120
 const LINE = 16;
+const LATE_MS = 300;
 const OWN_POINTERS = ".divider, .crop";
 
 export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
@@ -42,6 +43,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
   const resultUrl = useUrl(shown?.result.shown ?? null);
   const source = shown?.source;
   useEffect(() => setView(null), [source]);
+  const isSlow = useLate(busy);
   const change = (next: (view: View | null, picture: Size, room: Size) => View | null) => {
     if (output && room) setView((before) => next(before, output, room));
   };
@@ -109,7 +111,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
             </p>
           </div>
         )}
-        {busy && <span class="busy" />}
+        {isSlow && <span class="busy" />}
         {waiting && <p class="waiting">{waiting}</p>}
       </div>
       <div class="zoom" role="group" aria-label="Zoom">
@@ -242,6 +244,20 @@ function useUrl(blob: Blob | null): string {
   // The next picture may still load while this one is shown.
   useEffect(() => () => void setTimeout(() => URL.revokeObjectURL(url), 1000), [url]);
   return url;
+}
+
+/** Returns true if something has lasted for a while: what is quick needs no sign that it goes on. */
+function useLate(going: boolean): boolean {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    if (!going) return;
+    const timer = setTimeout(() => setLate(true), LATE_MS);
+    return () => {
+      clearTimeout(timer);
+      setLate(false);
+    };
+  }, [going]);
+  return isLate;
 }
 
 /** Returns the size of a frame. */

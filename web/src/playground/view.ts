@@ -79,13 +79,11 @@ export function visible({ x, y, width, height }: Placed, room: Size): Point & Si
   return { x: left, y: top, width: Math.min(room.width, x + width) - left, height: Math.min(room.height, y + height) - top };
 }
 
-const WINDOW_STEP = 128; // CSS pixels: a window that grows a little needs no new preview
-
-/** Returns the pixels that a view needs of a result: those of the window, or all of them at any zoom. */
+/** Returns the pixels that a view needs of a result: those of the window, or all of them if it is zoomed. */
 export function neededPixels(view: View | null, room: Size, density: number): Size {
   if (view) return WHOLE;
-  const stepped = (length: number) => Math.ceil((Math.ceil(length / WINDOW_STEP) * WINDOW_STEP) * density);
-  return { width: stepped(room.width), height: stepped(room.height) };
+  const pixels = (length: number) => Math.max(1, Math.ceil((length - 2 * MARGIN) * density));
+  return { width: pixels(room.width), height: pixels(room.height) };
 }
 
 /** Returns true if a result has the pixels that a window needs. */
