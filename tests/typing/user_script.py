@@ -38,6 +38,17 @@ def later(target: str | None) -> bytes | None:
     return imgsvc.process("in.jpg", spec, target).data
 
 
+async def awaited(pool: imgsvc.WorkerPool) -> bytes:
+    written: None = (await imgsvc.aprocess(b"...", spec, "out.webp", pool=pool)).data
+    assert written is None
+    await imgsvc.aprocess(b"...", isolted=False)  # error: No overload variant of "aprocess" matches
+    return (await imgsvc.aprocess(b"...", resize, isolated=False, limits=imgsvc.Limits(seconds=5))).data
+
+
+imgsvc.Output(facts=["palette", "lqip"])
+imgsvc.Output(facts=["colors"])  # error: expected "Literal['blurhash',
+colors: list[str] = [color["color"] for color in imgsvc.palette("in.jpg")]
+gray: object = imgsvc.inspect("in.jpg", facts=["gray"]).facts["gray"]
 imgsvc.Resize(width="800")  # error: expected "int | None"
 imgsvc.Resize(width=800, mode="cover")  # error: incompatible type "Literal['cover']"
 imgsvc.Resize(widht=800)  # error: Unexpected keyword argument "widht"

@@ -6,6 +6,7 @@ import numpy as np
 
 from imgsvc_core.pixels.facts.working_copy import WorkingCopy
 
+_FEW = 8  # every so many pixels across and down
 _MOST_DIFFERENCE = 4  # of 255 levels, between the channels of a pixel that still looks gray
 
 
@@ -18,10 +19,14 @@ def sharpness(copy: WorkingCopy) -> float:
 
 
 def gray(copy: WorkingCopy) -> bool:
-    """Return True if the channels of each visible pixel are nearly equal."""
-    red, green, blue = (copy.rgb[:, :, band] for band in range(3))
+    """Return True if the channels of each visible pixel are nearly equal. A few pixels usually tell."""
+    return _is_gray(copy, _FEW) and _is_gray(copy, 1)
+
+
+def _is_gray(copy: WorkingCopy, step: int) -> bool:
+    red, green, blue = (copy.rgb[::step, ::step, band] for band in range(3))
     highest = np.maximum(np.maximum(red, green), blue)
     spread = highest - np.minimum(np.minimum(red, green), blue)
     if copy.alpha is not None:
-        spread = spread[copy.alpha > 0]
+        spread = spread[copy.alpha[::step, ::step] > 0]
     return bool((spread <= _MOST_DIFFERENCE).all())

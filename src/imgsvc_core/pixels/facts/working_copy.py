@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -69,17 +70,23 @@ class WorkingCopy:
     @functools.cached_property
     def small(self) -> PIL.Image.Image:
         """The picture with at most 96 pixels on its longer side, with alpha unless it is opaque."""
-        return resized(self.with_alpha, _SMALL_SIDE)
+        return _averaged(self.with_alpha)
 
     @functools.cached_property
     def small_flat(self) -> PIL.Image.Image:
         """The flat picture with at most 96 pixels on its longer side."""
-        return self.small if self.alpha is None else resized(self.flat, _SMALL_SIDE)
+        return self.small if self.alpha is None else _averaged(self.flat)
 
     @functools.cached_property
     def with_alpha(self) -> PIL.Image.Image:
         """The picture with alpha, unless it is opaque."""
         return self.flat if self.alpha is None else PIL.Image.fromarray(np.dstack((self.rgb, self.alpha)))
+
+
+def _averaged(picture: PIL.Image.Image) -> PIL.Image.Image:
+    """Return a picture averaged down by a whole factor, its colors weighted by alpha."""
+    factor = math.ceil(max(picture.size) / _SMALL_SIDE)
+    return picture.reduce((min(factor, picture.width), min(factor, picture.height)))
 
 
 def resized(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
