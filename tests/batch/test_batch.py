@@ -104,6 +104,7 @@ def test_broken_inputs_fail_alone_and_can_be_retried(source: Path, target: Path)
     assert len(results(target)) == 6
     with Manifest(target / ".imgsvc-batch.sqlite") as manifest:
         reasons = [(reason.error, reason.count, reason.keys) for reason in manifest.reasons()]
+    assert [count for _, count, _ in reasons] == [3, 1, 1, 1, 1]
     assert ("corrupt_image", 1, ("torn.jpg",)) in reasons  # a JPEG is damaged in another way than a PNG
     assert ("corrupt_image", 1, ("torn.png",)) in reasons
     assert ("unsupported_format", 3, ("it's one.gif", "it's two's.gif", "text.jpg")) in reasons
@@ -143,6 +144,26 @@ def forbidden(target: Path) -> Iterator[Path]:
     """A folder of the target that cannot be written to."""
     with folders.read_only(target / "sub") as folder:
         yield folder
+
+
+def test_a_variant_that_cannot_be_replaced_costs_no_earlier_result(source: Path, target: Path) -> None:
+    go(source, target, variants=VARIANTS)
+    (target / "photo00001-hero.png").unlink()
+    (target / "photo00001-hero.png" / "in the way").mkdir(parents=True)
+    (source / "photo00001.png").write_bytes(encoded.png_gray().data)
+    assert counts(go(source, target, variants=VARIANTS)) == (0, 1, 5)
+    assert (target / "photo00001-thumb.webp").exists()
+    assert (target / "photo00001-card.jpg").exists()
+
+
+def test_a_link_to_the_same_picture_is_not_replaced(source: Path, target: Path) -> None:
+    go(source, target)
+    other = target.with_name("other")
+    other.mkdir()
+    (other / "photo00001.webp").symlink_to(target / "photo00001.webp")
+    (other / "photo00002.webp").write_bytes((target / "photo00002.webp").read_bytes())
+    assert counts(go(source, other)) == (5, 1, 0)
+    assert (other / "photo00001.webp").is_symlink()
 
 
 def test_a_target_without_permission_is_told_per_file(source: Path, target: Path, forbidden: Path) -> None:

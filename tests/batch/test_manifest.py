@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_batch import Manifest
+from imgsvc_batch import Event, Manifest
+from imgsvc_batch.events import Output
+from imgsvc_batch.inputs import Input
 from imgsvc_core.errors import TargetError
 from tests.support import requires
 
@@ -61,6 +63,19 @@ try:
 except TargetError as error:
     print(error.message)
 """
+
+
+def test_the_inputs_that_saved_the_most_come_first(tmp_path: Path) -> None:
+    with Manifest(tmp_path / "manifest.sqlite") as manifest, manifest.change():
+        for key, before, after in (("large.png", 2000, 1900), ("small.png", 1000, 10), ("same.png", 50, 50)):
+            made = Output(variant="", path=f"{key}.webp", format="webp", width=9, height=9, bytes=after)
+            event = Event(key=key, outcome="done", bytes=before, outputs=(made,))
+            item = Input(key=key, location=f"/in/{key}", size=before)
+            manifest.record_outputs(item, event)
+            manifest.record_outcome(item, "fingerprint", event)
+    with Manifest(tmp_path / "manifest.sqlite", reading=True) as manifest:
+        assert [key for key, *_ in manifest.done(most=9)] == ["small.png", "large.png", "same.png"]
+        assert [key for key, *_ in manifest.done(most=1)] == ["small.png"]
 
 
 def test_reading_leaves_no_files(tmp_path: Path) -> None:

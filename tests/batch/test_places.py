@@ -60,10 +60,12 @@ def test_what_is_in_an_archive(
 @pytest.mark.parametrize(("source", "target"), [("", "local://"), ("local://", ""), ("local://", "local://")])
 def test_results_below_their_source_are_no_inputs(source: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "one.png").write_bytes(encoded.png().data)
-    for done in (1, 0):
+    (tmp_path / "in" / "outer").mkdir()
+    for name in ("one.png", "out.png", "outer/one.png"):  # the last two only begin as the target
+        (tmp_path / "in" / name).write_bytes(encoded.png().data)
+    for done in (3, 0):
         summary = go(f"{source}{tmp_path}/in", f"{target}{tmp_path}/in/out", tmp_path)[0]
-        assert (summary.total, summary.done) == (1, done)
+        assert (summary.total, summary.done) == (3, done)
 
 
 class Asked(BaseHTTPRequestHandler):

@@ -223,7 +223,7 @@ def test_a_jpeg_is_decoded_once(side: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("unit", [0, 1, 2, 3])
-@pytest.mark.parametrize("density", [(1, 1), (1, 9), (300, 150), (0, 5), (5, 0)])
+@pytest.mark.parametrize("density", [(1, 1), (1, 9), (9, 1), (300, 150), (0, 5), (5, 0)])
 def test_a_resolution_is_understood_as_by_libvips(unit: int, density: tuple[int, int]) -> None:
     source = bytearray(jpeg(coffee()[100:164, 200:264]))
     place = source.index(b"JFIF") + 7
