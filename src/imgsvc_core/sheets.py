@@ -75,9 +75,12 @@ def contact_sheet(
     >>> contact_sheet(["a.jpg", "b.png"], "sheet.webp", columns=2)  # doctest: +SKIP
 
     Raises:
+        TypeError: there is one path instead of several pictures.
         SpecError: there are no pictures, or a number is out of range.
         ImgsvcError: what `process` raises; the message names the picture.
     """
+    if isinstance(sources, str | bytes):
+        raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
     pictures = list(sources)
     color = Output(background=background).background
     columns = math.ceil(math.sqrt(len(pictures))) if columns is None else columns

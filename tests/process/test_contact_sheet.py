@@ -68,6 +68,11 @@ def test_what_makes_no_sheet_is_told(options: dict[str, Any], words: str) -> Non
         imgsvc.contact_sheet(**{"sources": [coffee()], **options})
 
 
+def test_one_path_is_no_list_of_pictures() -> None:
+    with pytest.raises(TypeError, match="must be an iterable of pictures, got str"):
+        imgsvc.contact_sheet("a.jpg")
+
+
 def test_the_picture_that_cannot_be_shown_is_named() -> None:
     with pytest.raises(imgsvc.UnsupportedFormat, match=r"^Picture 2 of the sheet: "):
         imgsvc.contact_sheet([coffee(), b"no picture"])

@@ -9,6 +9,7 @@ import typing
 from types import FunctionType
 
 import attrs
+import jedi
 import pytest
 
 import imgsvc_core as imgsvc
@@ -45,3 +46,13 @@ def test_results_have_public_names_only() -> None:
         "data", "faces", "facts", "input", "media_type", "notes", "output", "plan", "save", "timing",
         "to_dict", "to_numpy", "to_pil", "to_vips",
     }  # fmt: skip
+
+
+def test_editors_complete_names_parameters_and_results() -> None:
+    code = "import imgsvc_core as imgsvc\n"
+    completed = {item.name for item in jedi.Script(f"{code}imgsvc.").complete()}
+    assert set(imgsvc.__all__) - {"__version__"} <= completed
+    [resize] = jedi.Script(f"{code}imgsvc.Resize(").get_signatures()
+    assert {"width", "height", "mode", "gravity"} <= {param.name for param in resize.params}
+    made = {item.name for item in jedi.Script(f'{code}imgsvc.process("a.jpg").').complete()}
+    assert {"data", "output", "save", "to_numpy"} <= made

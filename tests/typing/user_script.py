@@ -32,6 +32,19 @@ facts: tuple[str, int] = pixels.output.format, imgsvc.inspect("in.jpg").width
 explained: imgsvc.Plan = imgsvc.explain(spec, imgsvc.inspect(b"..."))
 for_file: imgsvc.Plan = imgsvc.explain([resize], Path("in.jpg"))
 many: dict[str, bytes] = {name: made.data for name, made in imgsvc.process_variants("a", {"s": spec}).items()}
+written_variants: dict[str, None] = {
+    name: made.data for name, made in imgsvc.process_variants("a", {"s": resize}, "a-{name}.webp").items()
+}
+array: np.ndarray = pixels.to_numpy()
+later_array: np.ndarray = imgsvc.to_numpy(Path("in.jpg"), resize, threads=1)
+sheet: bytes = imgsvc.contact_sheet(["a.jpg", b"..."], columns=2, output=imgsvc.Output(format="png")).data
+on_disk: None = imgsvc.contact_sheet(["a.jpg"], "sheet.jpg", background="fff").data
+again: bytes = imgsvc.process(pixels, imgsvc.Sepia(value=5)).data
+score: float = imgsvc.compare("a.jpg", pixels).ssimulacra2
+source: imgsvc.Source = Path("in.jpg")
+place: imgsvc.Target = "out.webp"
+with imgsvc.WorkerPool(2) as pool:
+    worked: np.ndarray = pool.submit(imgsvc.to_numpy, source).result()
 
 
 def later(target: str | None) -> bytes | None:
@@ -62,6 +75,8 @@ resize.width = 5  # error: read-only
 imgsvc.process("in.jpg", spec).data.decode()
 imgsvc.process("in.jpg", spec, "out.webp").data.decode()  # error: "None" has no attribute "decode"
 imgsvc.process("in.jpg", ["sepia"])  # error: expected "Operation"
+imgsvc.process("in.jpg", spec, "out.webp").to_numpy()  # error: Invalid self argument
+imgsvc.contact_sheet("in.jpg", colums=2)  # error: No overload variant of "contact_sheet" matches
 imgsvc.process(5)  # error: No overload variant of "process" matches
 imgsvc.process("in.jpg", spec, 5)  # error: No overload variant of "process" matches
 imgsvc.inspect(None)  # error: incompatible type "None"
