@@ -41,6 +41,7 @@ html_theme = "furo"
 html_title = f"imgsvc {release}"
 html_logo = html_favicon = "../examples/pictures/logo.svg"
 html_theme_options = {
+    "top_of_page_buttons": [],
     "light_css_variables": {"color-brand-primary": "#5b3f9e", "color-brand-content": "#5b3f9e"},
     "dark_css_variables": {"color-brand-primary": "#b9a3f5", "color-brand-content": "#b9a3f5"},
 }

@@ -1,10 +1,15 @@
-// Code that is wider than the page can be scrolled by keyboard, too.
+// Code and tables that are wider than the page can be scrolled by keyboard, too.
 function adapt() {
-  for (const block of document.querySelectorAll("article pre")) {
+  for (const block of document.querySelectorAll("article :is(pre, .table-wrapper)")) {
     if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight) block.tabIndex = 0;
     else block.removeAttribute("tabindex");
   }
 }
 
-document.addEventListener("DOMContentLoaded", adapt);
+document.addEventListener("DOMContentLoaded", () => {
+  adapt();
+  // Furo gives its two side bars no names, by which screen readers tell them apart.
+  document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Pages");
+  document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
+});
 addEventListener("resize", adapt);
