@@ -46,6 +46,7 @@ img { max-width: 9rem; max-height: 9rem;
 .facts { display: grid; grid-template-columns: auto 1fr; gap: 0 .6rem; font-size: .8rem; margin: .4rem 0 0; }
 .facts dd { font-size: inherit; overflow-wrap: anywhere; } .facts img { width: 3rem; }
 .facts i { display: inline-block; width: 1em; height: 1em; border: 1px solid #8884; }
+figure > div:has(.facts) { align-items: start; }
 figcaption { margin-top: .6rem; overflow-wrap: anywhere; }
 """
 

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
+from weakref import WeakKeyDictionary
 
 from imgsvc_core._runtime.daemon_threads import submit
 from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core._runtime.machine import machine
 from imgsvc_core._runtime.workers import WorkerPool
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.sink import write_all
@@ -79,8 +81,8 @@ async def aprocess(
         target: as in `process`. A file object is written to in another thread.
         isolated: whether to work in another process, from a pool that all calls share. A crash then costs one
             call, and cancelling ends the work whatever a codec is doing. The source is sent there, so it
-            cannot be a pyvips image. Otherwise a thread of this process works, and an AVIF or HEIC encoder
-            that has begun goes on to its end.
+            cannot be a pyvips image. Otherwise a thread of this process works, as many at once as there are
+            cores, and an AVIF or HEIC encoder that has begun goes on to its end.
         pool: a pool of your own for isolated work, such as one with a limit of memory. You close it.
         options: as in `process`. ``threads`` is 1 for isolated work unless you set it, because each process
             of the pool works on another image.
@@ -95,9 +97,11 @@ async def aprocess(
         check_target(target)
     isolated, pool = options.pop("isolated", True), options.pop("pool", None)
     asked, usual = parse({} if spec is None else spec), cast("ProcessOptions", options)
-    deadline = Deadline(_seconds(usual))
     if not isolated and pool is None:
-        return await _in_thread(deadline, partial(_encoded, deadline, source, asked, target, usual))
+        async with _turn():
+            deadline = Deadline(_seconds(usual))
+            return await _in_thread(deadline, partial(_encoded, deadline, source, asked, target, usual))
+    deadline = Deadline(_seconds(usual))
     place = None if hasattr(target, "write") else target
     begin = partial(_begin, deadline, pool, source, asked, place, usual)
     begun = await _in_thread(deadline, begin, on_cancel=_cancel_begun)
@@ -158,6 +162,17 @@ def _sendable(source: Source) -> Source:
     if isinstance(source, ByteSource):
         return source.read()
     return bytes(source) if isinstance(source, memoryview) else source
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Semaphore:
+    """Return what lets as many calls of a loop work in threads at once as there are cores."""
+    loop = asyncio.get_running_loop()
+    if loop not in _turns:
+        _turns[loop] = asyncio.Semaphore(machine().pool(None, None).workers)
+    return _turns[loop]
 
 
 async def _in_thread(

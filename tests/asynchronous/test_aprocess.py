@@ -198,6 +198,27 @@ async def test_work_that_waits_for_a_process_is_not_begun_after_it_is_cancelled(
         assert not target.exists()
 
 
+@ISOLATED
+async def test_many_calls_wait_for_their_turn_which_takes_none_of_their_time(isolated: bool) -> None:
+    """As many work at once as there are cores. The time limit of the others has not begun."""
+    cores = len(os.sched_getaffinity(0))
+    first = [
+        asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
+        for _ in range(cores)
+    ]
+    await asyncio.sleep(0.3)
+    limits = imgsvc.Limits(seconds=5)
+    waiting = [
+        asyncio.create_task(imgsvc.aprocess(photo("cat"), SMALL, isolated=isolated, limits=limits))
+        for _ in range(3 * cores)
+    ]
+    await asyncio.sleep(5.5)
+    assert not any(task.done() for task in (*first, *waiting))
+    for task in first:
+        task.cancel()
+    assert [result.output.width for result in await asyncio.gather(*waiting)] == [30] * len(waiting)
+
+
 async def test_a_crash_costs_one_call() -> None:
     running = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), limits=NO_LIMITS))
     while not (computing := busy() - {os.getpid()}):
