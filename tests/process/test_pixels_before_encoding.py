@@ -47,7 +47,7 @@ def test_pixels_are_those_before_encoding(output: dict[str, Any]) -> None:
 def test_what_cannot_be_encoded_has_pixels() -> None:
     result = imgsvc.process(coffee(), {**RESIZE, "output": {"format": "jpg", "max_bytes": 100}})
     assert result.to_numpy().shape == (40, 60, 3)
-    assert repr(result) == "<Result 60x40, not encoded yet, from raw 600x400>"
+    assert repr(result) == "<Result jpg 60x40, not encoded yet, from raw 600x400>"
     for ask in (
         lambda: result.data,
         lambda: result.output,
@@ -68,10 +68,18 @@ def test_facts_that_need_no_encoding_cause_none() -> None:
     result = imgsvc.process(coffee(), RESIZE)
     assert (result.input.width, result.plan.size, result.faces) == (600, (60, 40), None)
     assert result.timing.encode == 0
+    assert result.media_type == "image/png"
     assert "not encoded yet" in repr(result)
     assert result.output.bytes == len(result.data)
     assert result.timing.encode > 0
     assert f"{len(result.data):,} bytes" in repr(result)
+
+
+def test_a_format_that_the_picture_decides_is_known_when_it_is_encoded() -> None:
+    result = imgsvc.process(coffee(), {**RESIZE, "output": {"format": "auto"}})
+    assert repr(result).startswith("<Result webp or jpg or png 60x40, not encoded yet")
+    assert result.media_type == f"image/{result.output.format}"
+    assert repr(result).startswith(f"<Result {result.output.format} 60x40, {len(result.data):,} bytes")
 
 
 def test_pixels_are_not_copied() -> None:

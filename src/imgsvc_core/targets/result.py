@@ -141,10 +141,16 @@ class Result(Generic[Data]):
         came_from = f"from {source.format} {source.upright_size[0]}x{source.upright_size[1]}"
         (width, height), count = self.plan.size, self.plan.frames
         frames = f", {count} frames" if count > 1 else ""
-        if ended is None:
-            return f"<Result {width}x{height}{frames}, not encoded yet, {came_from}>"
-        made = ended.output
-        return f"<Result {made.format} {width}x{height}{frames}, {made.bytes:,} bytes, {came_from}>"
+        encoded = "not encoded yet" if ended is None else f"{ended.output.bytes:,} bytes"
+        made = " or ".join(self._formats())
+        return f"<Result {made} {width}x{height}{frames}, {encoded}, {came_from}>"
+
+    def _formats(self) -> tuple[str, ...]:
+        """Return the format of the result, or those that it may have before it is encoded."""
+        if self._encoding.ended is not None:
+            return (self._encoding.ended.output.format,)
+        settings = (*self.plan.save, *self.plan.save_exactly)
+        return tuple(dict.fromkeys(item.format for item in settings))
 
     @property
     def output(self) -> ImageInfo:
@@ -174,7 +180,8 @@ class Result(Generic[Data]):
     @property
     def media_type(self) -> str:
         """The media type of the encoded image, such as ``image/webp``."""
-        return FORMATS[self.output.format].media_type
+        formats = self._formats()
+        return FORMATS[formats[0] if len(formats) == 1 else self.output.format].media_type
 
     def save(self: Result[bytes], target: Target) -> None:
         """Write the encoded image to a path, an fsspec URL or a binary file object.
