@@ -100,6 +100,27 @@ def _layers(shown: Iterable[tuple[str, Request]]) -> Strip:
 _BADGE: Request = {"picture": {"id": "logo"}, "width": 48}
 _DOT: Request = {"shape": {"kind": "ellipse", "color": "ff3300"}, "width": 24, "height": 24}
 _RAMP: Request = {"gradient": {"from": "ff3300", "to": "3300ff", "angle": 90}, "height": "60%"}
+_SQUARE: Request = {"gradient": {"from": "ffb199", "to": "ff3300"}, "width": 50, "height": 50}
+_TINY: Request = {"picture": {"id": "logo"}, "width": 16, "opacity": 0.6}
+_TEXTS: Sequence[tuple[str, Request, Request]] = (
+    ("Inter 24", {"size": 24, "color": "ffffff"}, {}),
+    ("Inter Black", {"size": 24, "color": "ffffff", "font": "Inter Black"}, {}),
+    ("Noto Sans Italic", {"size": 24, "color": "ffffff", "font": "Noto Sans Italic"}, {}),
+    ("letter_spacing 20%", {"size": 16, "color": "ffffff", "letter_spacing": "20%"}, {}),
+    ("outline", {"size": 24, "color": "ffffff", "outline": {"width": 2, "color": "1b1464"}}, {}),
+    ("shadow", {"size": 24, "color": "ffffff", "shadow": {"x": 2, "y": 2, "blur": 3, "color": "000000"}}, {}),
+    (
+        "background",
+        {"size": 20, "color": "ffffff", "background": {"color": "ff3300", "padding": 6, "radius": 6}},
+        {},
+    ),
+    ("rotation -20", {"size": 24, "color": "ffffff"}, {"rotation": -20}),
+    ("blend overlay", {"size": 30, "color": "ffffff", "font": "Inter Black"}, {"blend": "overlay"}),
+)
+_LONG: Request = {
+    "text": "Coffee in the morning, and a book in the evening light", "size": 16, "color": "ffffff",
+    "font": "Inter Bold", "shadow": {"blur": 4, "color": "000000"},
+}  # fmt: skip
 _LINE: Request = {"kind": "line", "color": "ffffff"}
 _HALF: Request = {"width": "60%", "height": "40%"}
 _CARD: Sequence[Request] = (
@@ -108,6 +129,8 @@ _CARD: Sequence[Request] = (
     {"gradient": {"from": "ffb199", "to": "ff3300", "angle": 90}, "width": "50%", "height": 8,
      "gravity": "bottom-left", "padding": 24},
     {"picture": {"id": "logo"}, "width": "16%", "gravity": "top-right", "padding": 24, "blend": "screen"},
+    {"text": {"text": "Autumn in the mountains", "font": "Inter Bold", "size": "13%", "color": "ffffff"},
+     "width": "60%", "gravity": "bottom-left", "x": 24, "y": 44},
     {"picture": {"id": "logo"}, "width": "12%", "gravity": "bottom-right", "padding": 24, "rotation": -15},
 )  # fmt: skip
 _SIDES = ("top-left", "top", "top-right", "right", "bottom-right", "bottom", "bottom-left", "left")
@@ -407,7 +430,7 @@ STRIPS: dict[str, Strip] = {
             "fit": ({"id": "logo"}, None),
         },
     ),
-    "layers": Strip("coffee.heic", [("five layers", {"layers": _CARD})], {"resize": {"width": 480}}),
+    "layers": Strip("coffee.heic", [("six layers", {"layers": _CARD})], {"resize": {"width": 480}}),
     "layers.gravity": _layers(
         (f"gravity {gravity}\npadding 8", {**_DOT, "gravity": gravity, "padding": 8})
         for gravity in (*_SIDES, "center")
@@ -424,6 +447,37 @@ STRIPS: dict[str, Strip] = {
     "layers.rotation": _layers(
         [(f"rotation {angle}", {**_BADGE, "rotation": angle}) for angle in (0, 15, 90)]
         + [(f"opacity {opacity}", {**_BADGE, "opacity": opacity}) for opacity in (0.7, 0.3)]
+    ),
+    "layers.radius": _layers(
+        [(f"radius {radius}", {**_SQUARE, "radius": radius}) for radius in (8, "50%")]
+        + [
+            (f"shadow, y {y}, blur {blur}", {**_SQUARE, "radius": 8, "shadow": {"y": y, "blur": blur}})
+            for y, blur in ((4, 4), (6, 14))
+        ]
+        + [
+            (
+                f"repeat\nspacing {space}, stagger {stagger}",
+                {**_TINY, "repeat": {"spacing": space, "stagger": stagger}},
+            )
+            for space, stagger in ((10, 0), (10, 0.5))
+        ]
+    ),
+    "layers.text": _layers(
+        (caption, {"text": {"text": "Autumn", **text}, **layer}) for caption, text, layer in _TEXTS
+    ),
+    "layers.text.lines": Strip(
+        "coffee.heic",
+        [
+            (caption, {"layers": [{"text": {**_LONG, **text}, **layer}]})
+            for caption, text, layer in (
+                ("width 90%", {}, {"width": "90%"}),
+                ("lines 2", {"lines": 2}, {"width": "90%"}),
+                ("align center", {"align": "center"}, {"width": "90%"}),
+                ("fit, height 30%", {"fit": True, "size": 60}, {"width": "90%", "height": "30%"}),
+                ("line_height 1.6", {"line_height": 1.6, "lines": 3}, {"width": "90%"}),
+            )
+        ],
+        COFFEE,
     ),
     "layers.shape": _layers(
         [

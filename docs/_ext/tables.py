@@ -25,7 +25,7 @@ from imgsvc_core.spec import FILTERS, OPERATIONS, Layer, Operation, Param, param
 from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.facts import FACTS, meaning
 from imgsvc_core.spec.options import SHORTHANDS
-from imgsvc_core.spec.parts import PartKind
+from imgsvc_core.spec.parts import PartKind, PartsKind
 from imgsvc_core.spec.rules import (
     AtLeastOne,
     Needs,
@@ -53,13 +53,26 @@ _COLUMNS = 80
 _REFERENCE = Path(__file__).parents[1] / "reference"
 _FILTERS = {f"filter.{item.key}": item for item in FILTERS}
 _BEFORE_FILTERS = PHASES[: PHASES.index("filter")]
-LAYERS: Mapping[str, type[Operation]] = {
-    "layers": Layer,
-    **{
-        f"layers.{name}": item.kind.operation
-        for name, item in params(Layer).items()
-        if isinstance(item.kind, PartKind)
-    },
+
+
+def _parts_of(operation: type[Operation]) -> dict[str, type[Operation]]:
+    """Return the parameters that are operations themselves, or arrays of them."""
+    kinds = {name: item.kind for name, item in params(operation).items()}
+    return {name: kind.operation for name, kind in kinds.items() if isinstance(kind, PartKind | PartsKind)}
+
+
+_OF_LAYERS = _parts_of(Layer)
+LAYERS: Mapping[str, type[Operation]] = {"layers": Layer} | {
+    f"layers.{path}": item
+    for name, operation in _OF_LAYERS.items()
+    for path, item in {
+        name: operation,
+        **{
+            f"{name}.{key}": part
+            for key, part in _parts_of(operation).items()
+            if part not in _OF_LAYERS.values()
+        },
+    }.items()
 }
 """Layers, and what they may be, by path."""
 _DECLARED: Mapping[str, type[Operation]] = {

@@ -114,6 +114,7 @@ async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[N
 async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterator[Services]:
     """Open everything that a process needs, and close it in reverse order at the end of the block."""
     async with contextlib.AsyncExitStack() as stack:
+        settings.fonts.export()
         workers = open_pool(settings.workers, sizing_of(settings), process, settings.server.scratch)
         stack.push_async_callback(workers.close)
         db = await stack.enter_async_context(await Database.open(settings.database_url))

@@ -100,6 +100,8 @@ def test_rows_tell_the_size_and_the_channels_that_their_functions_make(asked: An
     apply(draft, asked)
     work, [planned] = WORKS[type(asked)], draft.planned
     pictures = [] if work.mark is None else [picture_of(work.mark(asked))]
+    if work.draws:
+        pictures = [function_of_pixels(work.draws)(asked, *pictures)]
     made = function_of_pixels(work.pixels)(image, asked, *pictures)
     assert (made.width, made.height) == planned.after == draft.size
     if not planned.traits.brings_color:

@@ -10,7 +10,8 @@ from imgsvc_core.errors import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Layer, Operation, Param, Spec, params, unparse
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
 from imgsvc_core.spec.layers.length import LengthKind
-from imgsvc_core.spec.parts import PartKind
+from imgsvc_core.spec.layers.text import Content
+from imgsvc_core.spec.parts import PartKind, PartsKind
 
 
 def values(param: Param) -> st.SearchStrategy[Any]:
@@ -39,6 +40,10 @@ def values(param: Param) -> st.SearchStrategy[Any]:
             return st.integers(low, high) | percent
         case PartKind(operation=operation):
             return operations(operation)
+        case PartsKind(operation=operation):
+            return st.lists(operations(operation), min_size=1, max_size=2)
+        case Content():
+            return st.text("ab éя<&\n", max_size=12).map(lambda text: f"{text}x")
     raise AssertionError(param.kind)
 
 

@@ -75,6 +75,7 @@ def serve(
         from imgsvc_http.workers.forking import begin_forkserver
 
         # It loads the library while the service is loaded here.
+        settings.fonts.export()
         forkserver = begin_forkserver(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
         from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run

@@ -41,6 +41,7 @@ from imgsvc_core._runtime.worker_messages import (
 )
 from imgsvc_core._runtime.worker_setup import preload, prepare_worker
 from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
+from imgsvc_core.fonts import use_fonts
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,6 +65,7 @@ def main(control: socket.socket, memory_bytes: int | None, modules: Sequence[str
         signal.signal(number, signal.SIG_IGN)
     prepare_worker(memory_bytes)
     preload()
+    use_fonts()
     for module in modules:
         _import(module, control)
     gc.collect()

@@ -105,7 +105,10 @@ def _applied(frame: ScaledFrame, step: Apply, run: Run) -> pyvips.Image:
         return function(frame.image, step.asked)
     mark = work.mark(step.asked)
     picture = None if mark is None else run.picture(step, mark, frame.size)
-    return function(frame.image, step.asked, picture)
+    if not work.draws:
+        return function(frame.image, step.asked, picture)
+    draw = function_of_pixels(work.draws)
+    return function(frame.image, step.asked, run.drawn(step, lambda: draw(step.asked, picture)))
 
 
 @functools.cache

@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import is_deep
+from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.plan import Plan, steps, turns
 from imgsvc_core.plan.decoding import area_at_hand, pixels_for
 from imgsvc_core.plan.folding import fold
@@ -84,6 +86,7 @@ class Run:
     marks: Marks
     measured: dict[Step, Any] = attrs.field(factory=dict)
     regions: list[tuple[int, int]] = attrs.field(factory=list)
+    layers: dict[Step, Drawn] = attrs.field(factory=dict)
     held: int = 0  # bytes of the pictures that are kept for later frames
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:
@@ -103,6 +106,15 @@ class Run:
             self.measured[step] = picture
         kept: pyvips.Image = self.measured[step]
         return kept
+
+    def drawn(self, step: Step, draw: Callable[[], Drawn]) -> Drawn:
+        """Return what a step draws over a frame. It is drawn once if there are more frames."""
+        if self.plan.frames == 1:
+            return draw()
+        if step not in self.layers:
+            made = draw()
+            self.layers[step] = Drawn(in_memory(made.image), made.margin)
+        return self.layers[step]
 
 
 def turn(frame: ScaledFrame, step: steps.Turn, run: Run) -> ScaledFrame:

@@ -8,10 +8,14 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.plan.geometry import Size, rotated
 from imgsvc_core.plan.placement import gravity_offset, margins
+from imgsvc_core.plan.texts import TextPlan, planned_text
 from imgsvc_core.spec.layers import Layer, Length
 
 _LONGEST = 65_535
 _LINE = 2  # pixels
+_DRAWN = 128  # pixels: smaller letters are drawn larger, and then reduced
+_EM = 2  # sizes: the width of a wide letter
+_TEXT_COPIES = 5  # with outline, shadow and what is turned
 _PIXEL = 4  # bytes, with alpha
 
 
@@ -109,10 +113,27 @@ class Laid:
         return gravity_offset(gravity or "center", size, frame, x + across, y + down)
 
     @property
+    def text_plan(self) -> TextPlan:
+        """The text with its fonts and its lengths in pixels.
+
+        Raises:
+            MissingDependency: there are no fonts.
+            SpecError: the size comes out wrong, a family is not known, or no font has a letter.
+        """
+        assert self.layer.text is not None
+        return planned_text(self.layer.text, f"{self.path}.text", self.frame, self.layer.scale)
+
+    @property
     def memory(self) -> int:
         """The most bytes of what is drawn. A picture that is loaded tells its own."""
         if self.layer.picture is not None:
             return 0
+        if self.layer.text is not None:
+            plan = self.text_plan
+            letter = max(plan.size, _DRAWN)
+            line = letter * plan.asked.line_height
+            area = (len(plan.letters) + 4) * _EM * letter * line + (self.sides[0] or 0) * line
+            return int(_TEXT_COPIES * _PIXEL * area)
         size = self.drawn_size
         return _PIXEL * (prod(size) + prod(rotated(size, self.layer.rotation)))
 
@@ -122,6 +143,9 @@ class Laid:
         layer = self.layer
         if layer.picture is not None:
             return f"lay {layer.picture.shown[0].lower()}{layer.picture.shown[1:]} over the picture"
+        if layer.text is not None:
+            plan = self.text_plan
+            return f"write {len(plan.letters)} letters in {plan.runs[0].font}, {plan.size:g} pixels high"
         width, height = self.drawn_size
         if layer.shape is not None:
             return f"draw {layer.shape.kind} of {width} x {height} in {layer.shape.color}"

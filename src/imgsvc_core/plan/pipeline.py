@@ -102,6 +102,8 @@ class Work(Generic[A]):
         size: returns the new frame, in pixels of the one before it; without it, the frame stays.
         traits: the facts for the compiler.
         mark: returns the mark or the layer whose picture the work needs, or None if it needs no picture.
+        draws: the function that makes what the work lays over each frame, of the part of the request and the
+            picture. ``pixels`` then takes what it makes in place of the picture.
         joined: returns the part that asks for the same as two in a row.
     """
 
@@ -111,6 +113,7 @@ class Work(Generic[A]):
     size: Callable[[A, Draft], Box] | None = None
     traits: Traits | Callable[[A], Traits] = PLAIN
     mark: Callable[[A], thumbor_filters.Mark | Laid | None] | None = None
+    draws: str = ""
     joined: Callable[[A, A], A] | None = None
 
 
@@ -390,6 +393,7 @@ _BORDER = Work[Border](
 )
 _LAYER = Work[Laid](
     pixels="layers.laying:lay_layer",
+    draws="layers.laying:draw_layer",
     text=lambda laid: laid.text,
     traits=lambda laid: Traits(
         rereads=True, settles=True, brings_color=not laid.layer.gray, drawn=laid.memory

@@ -11,6 +11,7 @@ import attrs
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.fonts import catalog
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.declare import (
     Accepts,
@@ -145,10 +146,14 @@ class Spec(Parameters):
 
     @functools.cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of the canonical form in hexadecimal: the key of a cache of results."""
+        """Return the SHA-256 of the canonical form in hexadecimal: the key of a cache of results.
+
+        That of a request with text also depends on the allowed fonts.
+        """
         import hashlib  # loads OpenSSL
 
-        return hashlib.sha256(self.canonical().encode()).hexdigest()
+        fonts = catalog().digest if any(layer.text is not None for layer in self.layers) else ""
+        return hashlib.sha256((self.canonical() + fonts).encode()).hexdigest()
 
     def simplified(self) -> "Spec":
         """Return the same request without operations that change nothing."""

@@ -33,6 +33,7 @@ from imgsvc_http.settings.sections import (
     DatabaseSettings,
     DeliverySettings,
     FetchSettings,
+    FontsSettings,
     IdempotencySettings,
     MonitoringSettings,
     PermanentSettings,
@@ -79,6 +80,7 @@ class Settings:
     workers: WorkersSettings = attrs.field(factory=WorkersSettings)
     security: SecuritySettings = attrs.field(factory=SecuritySettings)
     idempotency: IdempotencySettings = attrs.field(factory=IdempotencySettings)
+    fonts: FontsSettings = attrs.field(factory=FontsSettings)
     stores: StoresSettings = attrs.field(factory=StoresSettings)
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     delivery: DeliverySettings = attrs.field(factory=DeliverySettings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import attrs
 
+from imgsvc_core.fonts import FOLDERS, SYSTEM
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.declaring import Boolean, Integer, Matching, Number, Text
 from imgsvc_http.settings.declaring import setting
@@ -488,6 +490,25 @@ class StoresSettings:
         "Connections to stores that are kept open, one for each set of credentials.",
         default=64,
     )
+
+
+@attrs.frozen(kw_only=True)
+class FontsSettings:
+    """The fonts of texts in layers and drawings, beside those of the extra ``fonts``."""
+
+    folders: tuple[Path, ...] = setting(
+        Many(FilePath()), "Folders of fonts, in the formats ttf, otf, ttc and otc.", default=()
+    )
+    system: bool = setting(
+        Boolean(),
+        "Allow the fonts of the system, too. Then a text may look different on another machine.",
+        default=False,
+    )
+
+    def export(self) -> None:
+        """Tell the library, in this process and in those that it starts."""
+        os.environ[FOLDERS] = json.dumps([str(folder.absolute()) for folder in self.folders])
+        os.environ[SYSTEM] = "true" if self.system else "false"
 
 
 @attrs.frozen(kw_only=True)

@@ -66,3 +66,20 @@ async def test_what_is_refused_names_the_layer_and_makes_nothing(
         assert_failure(by_url, 422, "invalid_parameter")
         assert [error["path"] for error in by_url.json["errors"]] == [path]
     assert await site.used() == used
+
+
+async def test_texts_are_written_by_the_fonts_of_the_service(site: Site) -> None:
+    pytest.importorskip("fontpkg_inter")
+    layers = [{"text": {"text": "Hi <b>", "size": "20%"}, "gravity": "top"}]
+    plain, written = [
+        await site.get(site.signer.url("photos/photo.jpg", request)) for request in ({}, {"layers": layers})
+    ]
+    assert (plain.status, written.status) == (200, 200)
+    assert plain.body != written.body
+    for text, key in (
+        ({"text": "a", "size": 9, "font": "Arial"}, "font"),
+        ({"text": "\U00013000", "size": 9}, "text"),
+    ):
+        reply = await site.get(site.signer.url("photos/photo.jpg", {"layers": [{"text": text}]}))
+        assert_failure(reply, 422, "invalid_parameter")
+        assert [error["path"] for error in reply.json["errors"]] == [f"layers[0].text.{key}"]

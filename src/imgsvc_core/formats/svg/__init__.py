@@ -50,6 +50,10 @@ class Svg(Format):
         from imgsvc_core.formats.svg.header import render
         from imgsvc_core.formats.vips import set_int
 
+        if b"<text" in self.header:
+            from imgsvc_core.fonts import use_fonts
+
+            use_fonts()
         width, height = (max(1, round(side)) for side in self.expected_size(settings))
         access = "sequential" if settings.sequential else "random"
         image = render(self.header, width, height, access=access).copy(interpretation="srgb")

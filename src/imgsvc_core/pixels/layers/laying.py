@@ -6,28 +6,60 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import resampling
+from imgsvc_core.pixels.layers.drawn import Drawn
+from imgsvc_core.pixels.layers.effects import shadow_of
 from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.layers.shape import draw_shape
+from imgsvc_core.pixels.layers.text import draw_text
 from imgsvc_core.pixels.overlay import mix_over
+from imgsvc_core.pixels.shapes import apply_mask
 from imgsvc_core.plan.geometry import Area, Size, rotated
 from imgsvc_core.plan.layers import Laid
 
 
-def lay_layer(image: pyvips.Image, laid: Laid, picture: pyvips.Image | None) -> pyvips.Image:
-    """Lay a layer over a frame. ``picture`` has the right size, if the layer is one."""
+def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
+    """Return what a layer lays over each frame. ``picture`` has the right size, if the layer is one."""
     layer = laid.layer
-    top = _drawn(laid) if picture is None else picture
+    drawn = draw_text(laid) if layer.text else Drawn(_plain(laid) if picture is None else picture)
+    if layer.radius is not None and (radius := layer.radius.pixels(min(drawn.box))):
+        drawn = Drawn(apply_mask(drawn.image, "rounded", radius, None))
+    if layer.shadow is not None:
+        drawn = _on_shadow(drawn, laid)
+    if layer.gray:
+        gray = drawn.image.extract_band(0).bandjoin(drawn.image.extract_band(3))
+        drawn = Drawn(gray.copy(interpretation="b-w"), drawn.margin)
+    return drawn
+
+
+def lay_layer(image: pyvips.Image, laid: Laid, drawn: Drawn) -> pyvips.Image:
+    """Lay what a layer draws over a frame."""
+    layer, top, box = laid.layer, drawn.image, drawn.box
     if layer.rotation % 360:
-        top = _turned(top, layer.rotation)
-    left, upper = laid.place(Size(*size_of(top)))
+        top, box = _turned(top, layer.rotation), rotated(box, layer.rotation)
+    left, upper = laid.place(box)
+    size = size_of(top)
+    left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
+    if layer.repeat is not None:
+        spacing = layer.repeat.spacing.pixels(min(laid.frame))
+        top, left, upper = _repeated(top, left, upper, spacing, layer.repeat.stagger, laid.frame)
     return mix_over(image, top, left, upper, layer.opacity, layer.blend)
 
 
-def _drawn(laid: Laid) -> pyvips.Image:
-    drawn = draw_shape(laid) if laid.layer.shape else draw_gradient(laid)
-    if laid.layer.gray:
-        drawn = drawn.extract_band(0).bandjoin(drawn.extract_band(3)).copy(interpretation="b-w")
-    return drawn
+def _plain(laid: Laid) -> pyvips.Image:
+    return draw_shape(laid) if laid.layer.shape else draw_gradient(laid)
+
+
+def _on_shadow(drawn: Drawn, laid: Laid) -> Drawn:
+    """Lay what is drawn over its shadow."""
+    assert laid.layer.shadow is not None
+    image = drawn.image if drawn.image.hasalpha() else drawn.image.addalpha()
+    alpha = image.extract_band(image.bands - 1)
+    shadow, left, top = shadow_of(alpha, laid.layer.shadow, min(laid.frame))
+    over = max(0, -left, -top, left + shadow.width - image.width, top + shadow.height - image.height)
+    drawn = Drawn(image, drawn.margin).within(drawn.margin + over)
+    ground = pyvips.Image.black(*size_of(drawn.image), bands=4).copy(interpretation="srgb")
+    ground = ground.insert(shadow, over + left, over + top)
+    return Drawn(mix_over(ground, drawn.image, 0, 0, 1.0, "normal"), drawn.margin)
 
 
 def _turned(image: pyvips.Image, angle: float) -> pyvips.Image:
@@ -37,3 +69,17 @@ def _turned(image: pyvips.Image, angle: float) -> pyvips.Image:
         return turn()
     size = Size(*size_of(image))
     return resampling.rotate(image, angle, None, Area(0, 0, *size), *rotated(size, angle))
+
+
+def _repeated(
+    image: pyvips.Image, left: int, top: int, spacing: int, stagger: float, frame: Size
+) -> tuple[pyvips.Image, int, int]:
+    """Return copies of a picture that cover a frame, one of them at a place, and where they begin."""
+    image = image if image.hasalpha() else image.addalpha()
+    across, down = image.width + spacing, image.height + spacing
+    tile = image.embed(0, 0, across, down)
+    if shift := round(stagger * across) % across:
+        tile, down = tile.join(tile.wrap(x=shift, y=0), "vertical"), 2 * down
+    left, top = left % across - across, top % down - down
+    copies = -((left - frame.width) // across), -((top - frame.height) // down)
+    return tile.replicate(*copies), left, top

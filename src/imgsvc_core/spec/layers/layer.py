@@ -5,10 +5,13 @@ from typing import ClassVar, Literal
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.geometry import EdgeOrCenter
 from imgsvc_core.spec.kinds import Number
+from imgsvc_core.spec.layers.effects import Shadow
 from imgsvc_core.spec.layers.gradient import Gradient
-from imgsvc_core.spec.layers.length import DISTANCE, PLACE, SIDE, Length
+from imgsvc_core.spec.layers.length import DISTANCE, PLACE, SIDE, Length, LengthKind
 from imgsvc_core.spec.layers.picture import Picture
+from imgsvc_core.spec.layers.repeat import Repeat
 from imgsvc_core.spec.layers.shape import Shape
+from imgsvc_core.spec.layers.text import Text
 from imgsvc_core.spec.parts import Part, part
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, Rule
 
@@ -22,20 +25,22 @@ _Length = Accepts[Length | None, Length | int | str | None]
 
 @declared
 class Layer(Operation):
-    """Lay a picture, a shape or a gradient over the picture.
+    """Lay a picture, a text, a shape or a gradient over the picture.
 
     Without gravity and position it is centered. The parts outside of the picture are cut off. Its size
     is that before it is turned, and its place that of the frame around it after it is turned.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        AtLeastOne(("picture", "shape", "gradient")),
-        NotTogether(("picture",), ("shape", "gradient")),
+        AtLeastOne(("picture", "text", "shape", "gradient")),
+        NotTogether(("picture",), ("text", "shape", "gradient")),
+        NotTogether(("text",), ("shape", "gradient", "radius")),
         NotTogether(("shape",), ("gradient",)),
         Needs("padding", "gravity"),
     )
 
     picture: Part[Picture] = part(Picture)
+    text: Part[Text] = part(Text)
     shape: Part[Shape] = part(Shape)
     gradient: Part[Gradient] = part(Gradient)
     gravity: EdgeOrCenter | None = param("Where on the picture it lies.", default=None)
@@ -61,7 +66,7 @@ class Layer(Operation):
         default=None,
     )
     width: _Length = param(
-        "Width; of a picture, the largest. Percent are of the picture's width.",
+        "Width; of a picture, the largest; of a text, that of its lines. Percent are of the picture's width.",
         SIDE,
         unit="pixels",
         default=None,
@@ -80,8 +85,18 @@ class Layer(Operation):
     opacity: float = param("Factor of its own opacity.", Number(0.01, 1), default=1.0)
     blend: Mixing = param("How its colors are mixed with those below, by the names of CSS.", default="normal")
 
+    repeat: Part[Repeat] = part(Repeat)
+    radius: _Length = param(
+        "Radius of rounded corners. Percent are of the layer's shorter side: 50% make a square a circle.",
+        LengthKind(0, 65_535, 0, 50),
+        unit="pixels",
+        default=None,
+    )
+    shadow: Part[Shadow] = part(Shadow)
+
     @property
     def gray(self) -> bool:
         """Return True if it draws nothing but gray."""
         drawn = self.shape or self.gradient
-        return drawn is not None and all(color.gray for color in drawn.colors)
+        colors = (*drawn.colors, *([self.shadow.color] if self.shadow else [])) if drawn else ()
+        return drawn is not None and all(color.gray for color in colors)

@@ -1,0 +1,98 @@
+"""The fonts that are allowed: those of the extra ``fonts``, and those in folders of one's own."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import importlib.util
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core.fonts.sfnt import SUFFIXES, FontFile, letters_of, read_font
+
+FOLDERS, SYSTEM = "IMGSVC_FONTS_FOLDERS", "IMGSVC_FONTS_SYSTEM"
+"""Environment variables: folders of fonts, by commas or as a JSON array, and whether the fonts of the
+system are allowed.
+"""
+
+_PACKAGES = ("fontpkg_inter", "manimgx_fonts", "manimgx_fonts_cjk")
+_OF_SYSTEM = ("/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts")
+_MOST_FILES = 5000
+
+
+@frozen
+class Catalog:
+    """The fonts of some folders.
+
+    ``families`` has names of families by their lower-case form, ``broken`` the names of files that are no
+    fonts, and ``digest`` changes with the content of the fonts.
+    """
+
+    folders: tuple[str, ...]
+    families: Mapping[str, str]
+    fonts: tuple[FontFile, ...]
+    broken: tuple[str, ...]
+    digest: str
+
+    def has(self, letter: str) -> bool:
+        """Return True if a font has a letter. Fonts are read until one has it."""
+        return any(_has(font, ord(letter)) for font in self.fonts)
+
+
+def catalog() -> Catalog:
+    """Return the allowed fonts. They are read once: a process notices no later change of files."""
+    return _read(_folders(os.environ.get(FOLDERS, ""), os.environ.get(SYSTEM, "") in ("1", "true")))
+
+
+@functools.cache
+def _folders(listed: str, system: bool) -> tuple[str, ...]:
+    found: list[str] = json.loads(listed) if listed.startswith("[") else list(filter(None, listed.split(",")))
+    for package in _PACKAGES:
+        spec = importlib.util.find_spec(package)
+        found += (spec.submodule_search_locations or ()) if spec is not None else ()
+    return (*found, *(_OF_SYSTEM if system else ()))
+
+
+@functools.cache
+def _read(folders: tuple[str, ...]) -> Catalog:
+    import hashlib  # loads OpenSSL
+
+    families: dict[str, str] = {}
+    broken: list[str] = []
+    fonts: list[FontFile] = []
+    for path in _files(folders):
+        try:
+            fonts.append(read_font(path))
+        except (OSError, ValueError, struct.error):
+            broken.append(path.name)
+    for font in fonts:
+        families |= {name.lower(): name for name in font.families if name.lower() not in families}
+    digest = hashlib.sha256(b"".join(font.digest for font in fonts)).hexdigest()
+    return Catalog(folders, families, tuple(fonts), tuple(broken), digest)
+
+
+@functools.cache
+def _ranges(font: FontFile) -> tuple[list[int], list[int]]:
+    """Return the first and the last letters of the ranges of a font."""
+    try:
+        found = letters_of(font)
+    except (OSError, ValueError, struct.error):
+        return [], []
+    return [first for first, _ in found], [last for _, last in found]
+
+
+def _has(font: FontFile, letter: int) -> bool:
+    starts, ends = _ranges(font)
+    place = bisect.bisect_right(starts, letter) - 1
+    return place >= 0 and letter <= ends[place]
+
+
+def _files(folders: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the font files of folders, in an order that is the same on every machine."""
+    for folder in folders:
+        found = [path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES]
+        yield from sorted(found, key=lambda path: path.relative_to(folder).as_posix())[:_MOST_FILES]

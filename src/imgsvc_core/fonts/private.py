@@ -1,0 +1,56 @@
+"""Show fontconfig the allowed fonts and no others, so that texts look the same on every machine."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from imgsvc_core.fonts.catalog import catalog
+
+_CONFIGURATION = "FONTCONFIG_FILE"
+
+
+@functools.cache
+def use_fonts() -> None:
+    """Name the allowed fonts to fontconfig, for this process and those that it starts.
+
+    fontconfig reads its configuration once, at the first text or drawing with text. Without allowed fonts, or
+    if the environment names a configuration, nothing changes.
+    """
+    if _CONFIGURATION in os.environ or not catalog().families:
+        return
+    import hashlib  # loads OpenSSL
+
+    folder = _folder()
+    text = _configuration(catalog().folders, folder)
+    path = folder / f"fonts-{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"
+    if not path.exists():
+        descriptor, name = tempfile.mkstemp(dir=folder)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    os.environ[_CONFIGURATION] = str(path)
+
+
+def _folder() -> Path:
+    """Return a folder of this user for caches, or one for this process if there is none."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base if base.startswith("/") else os.path.expanduser("~/.cache"), "imgsvc")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="imgsvc-fonts-"))
+
+
+def _configuration(folders: tuple[str, ...], cache: Path) -> str:
+    listed = "".join(f"<dir>{escape(os.path.abspath(folder))}</dir>" for folder in folders)
+    return (
+        '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>'
+        f"{listed}<cachedir>{escape(str(cache / 'fontconfig'))}</cachedir>"
+        "<config><rescan><int>0</int></rescan></config></fontconfig>\n"
+    )

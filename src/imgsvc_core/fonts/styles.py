@@ -1,0 +1,60 @@
+"""Read a font as people write it: family, weight and style."""
+
+from __future__ import annotations
+
+import re
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core.fonts.catalog import Catalog
+
+_WEIGHTS = {
+    "thin": 100, "hairline": 100, "extralight": 200, "ultralight": 200, "light": 300, "regular": 400,
+    "normal": 400, "book": 400, "medium": 500, "semibold": 600, "demibold": 600, "bold": 700,
+    "extrabold": 800, "ultrabold": 800, "black": 900, "heavy": 900,
+}  # fmt: skip
+_SLANTS = ("italic", "oblique")
+_USUAL = ("inter", "noto sans")
+_NUMBER = re.compile("[1-9][0-9]{0,2}|1000")
+
+
+@frozen
+class Font:
+    """A family, a weight from 1 to 1000, and whether it is italic."""
+
+    family: str
+    weight: int = 400
+    italic: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.weight}{' Italic' * self.italic}"
+
+    @classmethod
+    def parse(cls, text: str | None, known: Catalog) -> Font | None:
+        """Return a font of known families, or None if the family is not among them.
+
+        >>> Font.parse("Inter Semi-Bold Italic", Catalog((), {"inter": "Inter"}, (), (), ""))
+        Font(family='Inter', weight=600, italic=True)
+        """
+        if text is None:
+            usual = next((known.families[name] for name in _USUAL if name in known.families), None)
+            family = usual or next(iter(known.families.values()), None)
+            return None if family is None else cls(family)
+        words = text.split()
+        weight, italic = 400, False
+        for count in range(len(words), 0, -1):
+            family = known.families.get(" ".join(words[:count]).lower())
+            styles = "".join(f"{word} " for word in words[count:]).lower().replace("-", "")
+            styles = re.sub("(extra|ultra|semi|demi) ", r"\1", styles)
+            if family is None:
+                continue
+            for style in styles.split():
+                if style in _SLANTS:
+                    italic = True
+                elif style in _WEIGHTS:
+                    weight = _WEIGHTS[style]
+                elif _NUMBER.fullmatch(style):
+                    weight = int(style)
+                else:
+                    return None
+            return cls(family, weight, italic)
+        return None

@@ -1,0 +1,31 @@
+"""A layer in the making."""
+
+from __future__ import annotations
+
+import pyvips
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core.plan.geometry import Size
+
+
+@frozen
+class Drawn:
+    """A picture with alpha, and how far it reaches beyond each edge of the box of its layer."""
+
+    image: pyvips.Image
+    margin: int = 0
+
+    @property
+    def box(self) -> Size:
+        """The size of the box."""
+        width, height = size_of(self.image)
+        return Size(width - 2 * self.margin, height - 2 * self.margin)
+
+    def within(self, margin: int) -> Drawn:
+        """Return the same with a margin that is at least as large."""
+        more = margin - self.margin
+        if more <= 0:
+            return self
+        width, height = size_of(self.image)
+        return Drawn(self.image.embed(more, more, width + 2 * more, height + 2 * more), margin)

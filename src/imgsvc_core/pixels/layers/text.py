@@ -1,0 +1,280 @@
+"""Draw words: laid out by Pango in libvips, and measured where libvips has no answer of its own."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pyvips
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.fonts import use_fonts
+from imgsvc_core.pixels.layers.drawn import Drawn
+from imgsvc_core.pixels.layers.effects import flat, outlined, shadow_of
+from imgsvc_core.pixels.shapes import apply_mask
+from imgsvc_core.plan.layers import Laid
+from imgsvc_core.plan.texts import Run, TextPlan
+from imgsvc_core.spec.layers import Text
+
+_UNIT = 1024  # units of Pango in a pixel
+_SPREAD = 16  # pixels more between lines tell how many there are
+_MARKER = "x"
+_ELLIPSIS = "…"
+_MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
+_EVEN = 96  # pixels: letters of this size have spaces that look even
+_MOST_ZOOM = 4
+_LONGEST = 32_000  # pixels that Cairo draws, and some room
+_JOINER = "\u200d"
+_VIRAMA = 9
+_OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
+
+
+@frozen
+class _Extent:
+    """The right end of a layout, its logical height, and its number of lines, which is 0 if not asked for."""
+
+    right: int
+    height: int
+    lines: int
+
+
+def draw_text(laid: Laid) -> Drawn:
+    """Return a text with alpha."""
+    use_fonts()
+    plan, (width, height) = laid.text_plan, laid.sides
+    try:
+        layout = _Layout(plan, plan.size, width)
+        if plan.asked.fit:
+            layout = _fitted(layout, height)
+        return _drawn(layout.limited(height), height, min(laid.frame))
+    except pyvips.Error as error:
+        message = "Text 'text' parameter must be drawn within 32,767 pixels: ask for fewer or smaller letters"
+        raise SpecError([Problem(f"{laid.path}.text.text", message)]) from error
+
+
+@frozen
+class _Layout:
+    """The text at a size, in lines of a width. ``end`` letters of it are kept, before an ellipsis."""
+
+    plan: TextPlan
+    size: float
+    width: int | None
+    end: int | None = None
+
+    @property
+    def pitch(self) -> float:
+        """The distance of lines."""
+        return self.plan.asked.line_height * self.size
+
+    @property
+    def zoom(self) -> int:
+        """How many times larger the letters are drawn.
+
+        Pango puts letters at whole pixels, which would leave uneven spaces between small ones.
+        """
+        wanted = math.ceil(_EVEN / self.size)
+        possible = int(_LONGEST / (self.size * len(self.plan.letters) + (self.width or 0)))
+        return max(1, min(wanted, possible, _MOST_ZOOM))
+
+    def image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
+        """Return what libvips draws. ``marker`` adds a line of one letter, which has no descender."""
+        asked = self.plan.asked
+        options: dict[str, Any] = {"spacing": spread} if spread else {}
+        if self.width is not None:
+            side = {"left": "low", "right": "high", "center": "centre"}.get(asked.align, "low")
+            # Pango's sides are those of text from left to right.
+            if asked.align in ("left", "right") and _is_rtl(asked, self.plan.letters):
+                side = _OTHER_SIDE[side]
+            options |= {"width": self.width * self.zoom, "align": side, "justify": asked.align == "justify"}
+            options["wrap"] = "word" if asked.fit else "word-char"
+        text = self._markup() + ("\n" + self._in_font(_MARKER, self.plan.runs[-1]) if marker else "")
+        return self._set(text, **options)
+
+    def _set(self, markup: str, **options: Any) -> pyvips.Image:
+        font = f"{self.size * self.zoom:.3f}px"
+        return pyvips.Image.text(markup, font=font, dpi=72, rgba=True, **options)
+
+    def extent(self, *, counted: bool = False) -> _Extent:
+        """Measure the layout. Its lines are counted if it is asked for."""
+        marked = self.image(marker=True)
+        spread = self.image(marker=True, spread=_SPREAD) if counted else marked
+        base = self._set(self._in_font(_MARKER, self.plan.runs[-1]))
+        return _Extent(
+            right=math.ceil((marked.get("xoffset") + marked.width) / self.zoom),
+            height=round((_bottom(marked) - _bottom(base)) / self.zoom),
+            lines=(_bottom(spread) - _bottom(marked)) // _SPREAD,
+        )
+
+    def limited(self, height: int | None) -> _Layout:
+        """Return the layout with an ellipsis where the most lines end."""
+        most = self.plan.asked.lines
+        if most is None and height is not None:
+            most = max(1, int(height / self.pitch))
+        if most is None or self._lines() <= most:
+            return self
+        ends = _ends(self.plan.letters)
+        low, high = 0, len(ends) - 1  # the first end fits, the last one does not
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._until(ends[middle])._lines() <= most:
+                low = middle
+            else:
+                high = middle
+        return self._until(ends[low])
+
+    def _until(self, end: int) -> _Layout:
+        return _Layout(self.plan, self.size, self.width, end)
+
+    def _lines(self) -> int:
+        if self.width is None:
+            return self._kept().count("\n") + 1
+        return self.extent(counted=True).lines
+
+    def _kept(self) -> str:
+        letters = self.plan.letters
+        return letters if self.end is None else letters[: self.end].rstrip()
+
+    def _markup(self) -> str:
+        """Return the text as markup of Pango. The letters are escaped, so they are never markup."""
+        left = len(self._kept())
+        parts = []
+        last = self.plan.runs[0]
+        for run in self.plan.runs:
+            if left > 0:
+                parts.append(self._in_font(run.text[:left], run))
+                last = run
+            left -= len(run.text)
+        if self.end is not None:
+            parts.append(self._in_font(_ELLIPSIS, last))
+        mark = _MARKS.get(self.plan.asked.direction, "")
+        return mark + "".join(parts).replace("\n", f"\n{mark}")
+
+    def _in_font(self, text: str, run: Run) -> str:
+        asked, font, color = self.plan.asked, run.font, run.color
+        spacing = round(asked.letter_spacing.of(self.size) * self.zoom * _UNIT)
+        styles = {
+            "font_family": font.family,
+            "weight": str(font.weight),
+            "style": "italic" if font.italic else "normal",
+            "line_height": str(max(_UNIT + 1, round(self.pitch * self.zoom * _UNIT))),
+            "foreground": f"#{color.red:02x}{color.green:02x}{color.blue:02x}{color.alpha:02x}",
+            **({"letter_spacing": str(spacing)} if spacing else {}),
+        }
+        listed = " ".join(f'{name}="{escape(value)}"' for name, value in styles.items())
+        return f"<span {listed}>{escape(text)}</span>"
+
+
+def _fitted(layout: _Layout, height: int | None) -> _Layout:
+    """Return the layout with the largest letters that fit into the width and the height."""
+
+    def fits(size: int) -> bool:
+        tried = _Layout(layout.plan, size, layout.width)
+        most = layout.plan.asked.lines
+        found = tried.extent(counted=most is not None)
+        return (
+            (layout.width is None or found.right <= layout.width)
+            and (height is None or found.height <= height)
+            and (most is None or found.lines <= most)
+        )
+
+    low, high = 1, math.ceil(layout.size)
+    if fits(high):
+        return layout
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return _Layout(layout.plan, low, layout.width)
+
+
+def _drawn(layout: _Layout, height: int | None, side: int) -> Drawn:
+    """Return the letters with what lies behind them. Percent of shadows are of a side."""
+    asked = layout.plan.asked
+    image, left, top = _reduced(layout.image(), layout.zoom)
+    logical = layout.extent().height
+    width, left = (image.width, 0) if layout.width is None else (layout.width, left)
+    if height is not None:
+        top += (height - logical) // 2
+    box = asked.background
+    padding = box.padding.pixels(layout.size) if box else 0
+    across, down = width + 2 * padding, (logical if height is None else height) + 2 * padding
+    left, top = left + padding, top + padding
+    thick = asked.outline.width.of(layout.size) if asked.outline else 0.0
+    border = math.ceil(thick)
+    letters = image.embed(border, border, image.width + 2 * border, image.height + 2 * border)
+    left, top = left - border, top - border
+    below = []
+    if asked.shadow is not None:
+        solid = outlined(letters.extract_band(3), thick) if thick else letters.extract_band(3)
+        below.append(shadow_of(solid, asked.shadow, side))
+    if asked.outline is not None:
+        below.append((flat(outlined(letters.extract_band(3), thick), asked.outline.color), 0, 0))
+    layers = [(picture, left + x, top + y) for picture, x, y in (*below, (letters, 0, 0))]
+    margin = max(
+        0,
+        *(-x for _, x, _ in layers),
+        *(-y for _, _, y in layers),
+        *(x + picture.width - across for picture, x, _ in layers),
+        *(y + picture.height - down for picture, _, y in layers),
+    )
+    canvas = pyvips.Image.black(across, down, bands=4).copy(interpretation="srgb")
+    if box is not None:
+        canvas = flat(canvas.extract_band(0) + 255, box.color)
+        if radius := box.radius.pixels(layout.size):
+            canvas = apply_mask(canvas, "rounded", radius, None)
+    canvas = canvas.embed(margin, margin, across + 2 * margin, down + 2 * margin)
+    for picture, x, y in layers:
+        canvas = canvas.composite2(picture, "over", x=x + margin, y=y + margin)
+    return Drawn(canvas.cast("uchar").copy(interpretation="srgb"), margin)
+
+
+def _reduced(image: pyvips.Image, zoom: int) -> tuple[pyvips.Image, int, int]:
+    """Return the letters at their size, and left and top of them."""
+    left, top = image.get("xoffset"), image.get("yoffset")
+    if zoom == 1:
+        return image, left, top
+    across, down = left % zoom, top % zoom
+    width, height = math.ceil((across + image.width) / zoom), math.ceil((down + image.height) / zoom)
+    whole = image.embed(across, down, width * zoom, height * zoom)
+    small = whole.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
+    return small.copy(interpretation="srgb"), left // zoom, top // zoom
+
+
+def _bottom(image: pyvips.Image) -> int:
+    return int(image.get("yoffset") + image.height)
+
+
+def _is_rtl(asked: Text, letters: str) -> bool:
+    """Return True if the first paragraph is from right to left."""
+    if asked.direction != "auto":
+        return asked.direction == "rtl"
+    strong = (unicodedata.bidirectional(letter) for letter in letters)
+    return next((kind in ("R", "AL") for kind in strong if kind in ("L", "R", "AL")), False)
+
+
+def _ends(text: str) -> list[int]:
+    """Return where a text may end: after whole letters, with all marks and parts that belong to them."""
+    return [0, *(place for place in range(1, len(text)) if _is_between(text, place)), len(text)]
+
+
+def _is_between(text: str, place: int) -> bool:
+    """Return True if a new letter begins at a place of a text."""
+    before, after = text[place - 1], text[place]
+    if unicodedata.category(after)[0] == "M" or _JOINER in (before, after):
+        return False
+    if unicodedata.combining(before) == _VIRAMA or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return False
+    if _is_flag(before) and _is_flag(after):
+        flags = next((n for n, letter in enumerate(text[place - 1 :: -1]) if not _is_flag(letter)), place)
+        return flags % 2 == 0
+    return not _is_jamo_tail(after)
+
+
+def _is_flag(letter: str) -> bool:
+    return "\U0001f1e6" <= letter <= "\U0001f1ff"
+
+
+def _is_jamo_tail(letter: str) -> bool:
+    return "\u1160" <= letter <= "\u11ff"

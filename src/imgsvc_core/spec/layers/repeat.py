@@ -1,0 +1,22 @@
+"""A layer that is repeated all over the picture."""
+
+from imgsvc_core.spec.declare import Accepts, Operation, declared, param
+from imgsvc_core.spec.kinds import Number
+from imgsvc_core.spec.layers.length import DISTANCE, Length
+
+
+@declared
+class Repeat(Operation):
+    """Repeat it in both directions, as far as the picture reaches. One of the copies lies at its place."""
+
+    spacing: Accepts[Length, Length | int | str] = param(
+        "Space between the copies; percent are of the picture's shorter side.",
+        DISTANCE,
+        unit="pixels",
+        default=Length(0),
+    )
+    stagger: float = param(
+        "How far every second row is moved to the right, in parts of the distance of two copies.",
+        Number(0, 1),
+        default=0.0,
+    )

@@ -1,0 +1,117 @@
+"""The fonts that texts may use, and how they are read and told."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import imgsvc_core as imgsvc
+from imgsvc_core.errors import MissingDependency, SpecError
+from imgsvc_core.fonts import FOLDERS, Font, catalog
+from imgsvc_core.fonts import catalog as module_of_catalog
+from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.texts import planned_text
+from imgsvc_core.spec.layers import Text
+
+pytest.importorskip("fontpkg_inter")
+pytest.importorskip("manimgx_fonts")
+
+TEXT = {"layers": [{"text": {"text": "Hi", "size": 20}}]}
+
+
+def folder_of(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def names() -> list[str]:
+    return sorted(catalog().families.values())
+
+
+def test_the_extra_brings_inter_and_noto_for_many_scripts() -> None:
+    assert {"Inter", "Noto Sans", "Noto Sans Arabic", "Noto Sans Devanagari", "Noto Sans Thai"} <= {*names()}
+    assert all(catalog().has(letter) for letter in "aßЖλשمहไ")
+    assert not catalog().has("\U00013000")
+    assert catalog().broken == ()
+
+
+def test_cjk_is_read_from_a_collection() -> None:
+    pytest.importorskip("manimgx_fonts_cjk")
+    assert "Noto Sans CJK JP" in names()
+    assert all(catalog().has(letter) for letter in "漢あ한𠮷")
+
+
+@pytest.mark.parametrize(
+    ("text", "font"),
+    [
+        (None, Font("Inter")),
+        ("Inter", Font("Inter")),
+        ("inter BOLD", Font("Inter", 700)),
+        ("Inter Semi-Bold Italic", Font("Inter", 600, italic=True)),
+        ("Inter Extra Light", Font("Inter", 200)),
+        ("Inter 450 oblique", Font("Inter", 450, italic=True)),
+        ("Noto Sans Thai Black", Font("Noto Sans Thai", 900)),
+        ("Inter Bolder", None),
+        ("Helvetica", None),
+        ("Bold", None),
+        ("Inter 1001", None),
+    ],
+)
+def test_a_font_is_a_family_with_words_for_its_weight_and_style(text: str | None, font: Font | None) -> None:
+    assert Font.parse(text, catalog()) == font
+
+
+def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
+    (tmp_path / "cut.ttf").write_bytes(whole[:5000])
+    (tmp_path / "none.otf").write_text("no font")
+    (tmp_path / "read me.txt").write_text("no font either")
+    monkeypatch.setattr(sys.modules[module_of_catalog.__module__], "_PACKAGES", ())
+    monkeypatch.setenv(FOLDERS, str(tmp_path))
+    with pytest.raises(MissingDependency, match=r"imgsvc\[fonts\]"):
+        planned_text(Text(text="a", size=9), "layers[0].text", Size(99, 99), 1)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.ttf").write_bytes(whole)
+    monkeypatch.setenv(FOLDERS, f'["{tmp_path}"]')
+    sys.modules[module_of_catalog.__module__]._read.cache_clear()
+    assert names() == ["Inter"]
+    assert catalog().broken == ("cut.ttf", "none.otf")
+    with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; files that are no fonts: cut\.ttf, none"):
+        planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
+
+
+def test_another_font_is_another_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = imgsvc.parse(TEXT).digest
+    plain = imgsvc.parse({"resize": {"width": 9}}).digest
+    shutil.copy(next(folder_of("manimgx_fonts").glob("NotoSansThai*.ttf")), tmp_path / "own.ttf")
+    monkeypatch.setenv(FOLDERS, str(tmp_path))
+    # A spec remembers its digest, so this one is not taken from the cache of parsed requests.
+    assert imgsvc.Spec(layers=TEXT["layers"]).digest != first
+    assert imgsvc.Spec(resize={"width": 9}).digest == plain
+
+
+DRAW = """
+import sys, imgsvc_core
+svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40"><text x="5" y="30" font-size="28" '
+svg += f'font-family="{sys.argv[1]}">Rag</text></svg>'
+sys.stdout.buffer.write(imgsvc_core.process(svg.encode(), {"output": {"format": "png"}}).data)
+"""
+
+
+@pytest.mark.processes
+def test_drawings_see_the_same_fonts_and_no_others() -> None:
+    """Families that only the system has look as those that nobody has."""
+    made = {
+        family: subprocess.check_output([sys.executable, "-c", DRAW, family])
+        for family in ("DejaVu Serif", "Nobody's", "Noto Sans", "Inter")
+    }
+    assert made["DejaVu Serif"] == made["Nobody's"]
+    assert made["Inter"] != made["Noto Sans"]
