@@ -223,6 +223,17 @@ def test_buckets_on_both_sides(tmp_path: Path) -> None:
     assert results(tmp_path / "out") == ["one.webp"]
 
 
+def test_a_target_below_the_source_of_a_bucket_is_no_input(tmp_path: Path) -> None:
+    fs = fsspec.filesystem("memory")
+    for name in ("one.png", "out.png", "outer/one.png"):  # the last two only begin as the target
+        fs.pipe_file(f"/bucket-around/{name}", encoded.png().data)
+    manifest = tmp_path / "memory.sqlite"
+    for expected in ((3, 0, 0), (0, 0, 3)):
+        assert (
+            counts(go("memory://bucket-around", "memory://bucket-around/out", manifest=manifest)) == expected
+        )
+
+
 def test_names_by_a_template(source: Path, target: Path) -> None:
     name = Template("{variant}/{stem}_{width}x{height}_{digest}.{format}")
     go(source / "photo00001.png", target, template=name, variants={"small": SPEC})
