@@ -127,3 +127,38 @@ def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:
             assert pool.idle == 0
 
     asyncio.run(run())
+
+
+def test_the_session_that_was_idle_for_longest_is_closed() -> None:
+    used: dict[str, asyncio.BaseTransport] = {}
+
+    async def note(request: web.Request) -> None:
+        assert request.transport is not None
+        used[request.headers["Authorization"].partition("Credential=")[2][:5]] = request.transport
+
+    async def run() -> None:
+        async with _server(note) as (url, _):
+            pool = stores.StorePool(sessions=2, endpoints={"aws": url})
+            for number in (0, 1, 0, 2):
+                await stores.open_store({**_AWS, "key": f"key-{number}"}, pool=pool).put(_ITEM)
+            assert await _all_closed({used.pop("key-1")})
+            assert not any(connection.is_closing() for connection in used.values())
+            await pool.close()
+
+    asyncio.run(run())
+
+
+def test_each_keyfile_has_a_session_of_its_own(keyfile: dict[str, str]) -> None:
+    keyfiles = {"ours": keyfile, "theirs": {**keyfile, "client_email": "b@example.org"}}
+
+    async def run() -> None:
+        async with (
+            _server() as (url, _),
+            stores.StorePool(endpoints=endpoints("google", url)) as pool,
+        ):
+            for name, sessions in (("ours", 1), ("theirs", 2), ("ours", 2)):
+                spec = {**document("google"), "keyfile": name}
+                await stores.open_store(spec, keyfiles=keyfiles, pool=pool).put(_ITEM)
+                assert pool.idle == sessions
+
+    asyncio.run(run())

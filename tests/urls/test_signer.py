@@ -39,6 +39,7 @@ def read(url: str) -> Any:
         ({"preset": ["card", "wide"], "resize": "8x"}, "preset:card/preset:wide/resize:8x"),
         ({"preset": "card", "gravity": "top"}, "preset:card/resize-gravity:top"),
         ({"expires": datetime(2030, 1, 1, tzinfo=UTC)}, "expires:1893456000"),
+        ({"expires": datetime(2030, 1, 1, 0, 0, 0, 900_000, UTC)}, "expires:1893456000"),
     ],
 )  # fmt: skip
 def test_paths(options: dict[str, Any], path: str) -> None:

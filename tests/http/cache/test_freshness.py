@@ -70,6 +70,7 @@ def test_who_may_keep_it_is_what_the_source_says_whatever_the_minimum(directive:
         ({}, {}),
         ({"Cache-Control": "public"}, {}),
         ({"Cache-Control": "max-age=2000, s-maxage=90", "Age": "20"}, {"max-age": 1980, "s-maxage": 70}),
+        ({"Cache-Control": "max-age=60, s-maxage=90", "Age": "80"}, {"max-age": 0, "s-maxage": 10}),
         ({"Cache-Control": "private, max-age=60, s-maxage=90"}, {"max-age": 60}),
         ({"Cache-Control": "no-cache, max-age=60"}, {"max-age": 0}),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 04:01:30 GMT"}, {"max-age": 90}),

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 import attrs
 import pytest
 import pytest_asyncio
+from redis.asyncio import Redis
 from redis.asyncio.connection import Connection
 
 from imgsvc_core.errors import SpecError
@@ -49,6 +50,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+async def test_counts_in_redis_end_with_their_window(redis_url: str, key: str) -> None:
+    limiter = RateLimiter(3, 60, cache_url=redis_url, timeout_seconds=30)
+    await limiter.hit(key)
+    await limiter.close()
+    async with Redis.from_url(redis_url) as client:
+        (count,) = await client.keys(f"imgsvc/{key}/*")
+        assert 0 < await client.ttl(count) <= 60
 
 
 async def test_counting_down_to_refusal(make: Make, key: str) -> None:
