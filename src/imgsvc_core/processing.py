@@ -274,6 +274,7 @@ def _run(
     **options: Any,
 ) -> list[Result[Any]]:
     """Make all results of a source, and write them to their targets."""
+    _check_options(options)
     check_threads(options.get("threads"))
     limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), deadline or Deadline(limits.seconds)
@@ -297,6 +298,16 @@ def _run(
             if one.target is not None:
                 _hand_over(made[one].picture, one.target, one.file)
     return [_result(job, one, made[one]) for one in wanted]
+
+
+def _check_options(options: Iterable[str]) -> None:
+    known = ProcessOptions.__optional_keys__
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"Options are {', '.join(sorted(known))}, got '{name}'; operations go into the request, "
+                "as in process(source, Resize(width=300))."
+            )
 
 
 def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wanted:

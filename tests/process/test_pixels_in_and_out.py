@@ -114,6 +114,14 @@ def test_other_arrays_are_refused(array: Any, words: str) -> None:
         imgsvc.process(array)
 
 
+def test_operations_are_no_options() -> None:
+    words = r"Options are accept, digest, .*, got 'width'; operations go into the request, as in process\("
+    with pytest.raises(TypeError, match=words):
+        imgsvc.process(coffee(), width=300)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=words):
+        imgsvc.process_variants(coffee(), {"a": {}}, width=300)  # type: ignore[call-overload]
+
+
 def test_a_path_in_place_of_a_request_is_named_as_the_target() -> None:
     for path in ("b.webp", Path("b.webp")):
         with pytest.raises(imgsvc.SpecError, match=r"pass a path of the result as 'target', got 'b\.webp'"):
