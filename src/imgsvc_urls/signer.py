@@ -95,6 +95,14 @@ class Signer:
         """
         return self._written(source, _asked(request, options))
 
+    def info(self, source: str, request: Request | None = None, /, **options: Value) -> str:
+        """Return the URL that tells about the picture of `url`, with the facts that ``facts`` names.
+
+        >>> Signer("").info("photos/shoe.jpg", facts=["palette", "lqip"])
+        '/1.0/info/unsigned/facts:palette%2Clqip/photos/shoe.jpg'
+        """
+        return self._written(source, _asked(request, options), root=INFO_ROOT)
+
     def srcset(
         self,
         source: str,
@@ -187,7 +195,7 @@ class Signer:
         image = {"src": largest, "srcset": srcsets[last], **described, "alt": alt, **(attributes or {})}
         return "\n".join(["<picture>", *sources, _tag("img", image), "</picture>"])
 
-    def _written(self, source: str, asked: _Asked) -> str:
+    def _written(self, source: str, asked: _Asked, *, root: str = ROOT) -> str:
         """Return the URL of a source and what is asked of it."""
         options = [(PRESET, name) for name in asked.presets]
         options += [*options_of(asked.request).items(), *asked.delivery.items()]
@@ -195,7 +203,7 @@ class Signer:
         segments.append(write_source(source_of(source), in_base64=self.in_base64))
         text = "/" + "/".join(segments)
         signature = UNSIGNED if self.secret is None else f"{self.key_id}.{sign(self.secret, text)}"
-        return f"{self.base.rstrip('/')}{ROOT}/{signature}{text}"
+        return f"{self.base.rstrip('/')}{root}/{signature}{text}"
 
 
 @attrs.frozen

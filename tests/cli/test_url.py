@@ -103,7 +103,7 @@ def test_srcset_and_picture(capsys: pytest.CaptureFixture[str]) -> None:
         (["photos/a", "--key", "k1"], "--key needs the secret of the key in the environment variable"),
         (["photos/a", "--widths", "40"], "--widths needs --srcset or --picture."),
         (["photos/a", "--sizes", "40", "--srcset"], "--sizes needs --picture."),
-        (["photos/a", "--srcset", "--picture", ""], "Give either --srcset or --picture."),
+        (["photos/a", "--srcset", "--picture", ""], "Give one of --info, --srcset and --picture."),
         (
             ["photos/a", "--srcset", "--widths", "1", "--densities", "1"],
             "either --widths or --densities.",
@@ -165,3 +165,9 @@ def test_a_source_that_cannot_be_read_is_told_and_its_size_left_out(
         assert told in found.err
     assert run(["url", "photos/none.jpg"]) == 0
     assert capsys.readouterr().err == "", "a URL alone needs no size"
+
+
+def test_the_url_that_tells_about_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    url = printed(capsys, "photos/shoe.jpg", "--info", "--resize", "80x", "--facts", "palette,lqip")
+    assert url == "/1.0/info/unsigned/resize:80x/facts:palette%2Clqip/photos/shoe.jpg\n"
+    assert "Give one of --info, --srcset and --picture" in told(capsys, "a/b", "--info", "--srcset")

@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec.facts import FACTS, MOST_COLORS, MOST_LETTERS
+from tests.support import encoded
 from tests.support.handmade import pillow
 from tests.support.photos import COLOR, GRAY, Pixels, cut_out, photo
 
@@ -174,6 +175,19 @@ def test_gray_pictures_are_told_from_colors(name: str) -> None:
 @pytest.mark.parametrize("name", ["astronaut", "camera"])
 def test_facts_of_a_source_are_those_of_its_plain_result(name: str) -> None:
     assert imgsvc.inspect(photo(name), facts=ALL).facts == facts_of(photo(name))
+
+
+KINDS = (
+    "apng_deep avif_ten_bits bmp_palette bmp_sixteen_bits gif_disposals heic_alpha ico jp2_deep jpeg_cmyk "
+    "jpeg_oriented png_deep_gray png_palette_alpha psd_lab svg tiff_cmyk tiff_float tiff_pyramid "
+    "webp_animated"
+)
+
+
+@pytest.mark.parametrize("kind", KINDS.split())
+def test_facts_of_files_are_those_of_their_results(kind: str) -> None:
+    data = getattr(encoded, kind)().data
+    assert imgsvc.inspect(data, facts=ALL).facts == facts_of(data)
 
 
 def test_facts_of_a_large_source_are_close_to_those_of_its_pixels() -> None:

@@ -68,6 +68,7 @@ def _width(text: str) -> int:
 @click.option(
     "--preset", "presets", multiple=True, metavar="NAME", help="Preset to begin with; may be repeated."
 )
+@click.option("--info", "as_info", is_flag=True, help="Print the URL that tells about the picture.")
 @click.option("--srcset", "as_srcset", is_flag=True, help="Print the value of srcset for several widths.")
 @click.option("--picture", "alt", metavar="ALT", help="Print a <picture> element with this text for its alt.")
 @click.option(
@@ -97,6 +98,7 @@ def url(
     base: str,
     key: str | None,
     presets: tuple[str, ...],
+    as_info: bool,
     as_srcset: bool,
     alt: str | None,
     widths: list[int] | None,
@@ -114,8 +116,8 @@ def url(
 
     Example: imgsvc url photos/shoe.jpg --base https://img.example.org --resize 800x600
     """
-    if as_srcset and alt is not None:
-        raise click.UsageError("Give either --srcset or --picture.")
+    if as_info + as_srcset + (alt is not None) > 1:
+        raise click.UsageError("Give one of --info, --srcset and --picture.")
     if widths is not None and densities is not None:
         raise click.UsageError("Give either --widths or --densities.")
     several = {"widths": widths, "densities": densities}
@@ -128,20 +130,21 @@ def url(
     signer = Signer(base, key, _secret(key), in_base64)
     request = request_document(flags, read_spec(spec))
     delivery = {name: flags[name] for name in imgsvc.params(Delivery)}
-    write = _writer(signer, as_srcset, alt, {**several, **of_picture})
+    one: Callable[..., str] = signer.info if as_info else signer.url
+    write = _writer(signer, as_srcset, alt, {**several, **of_picture}) or one
     for source in sources:
-        info = {} if write == signer.url else {"info": read_info(source)}
+        info = {} if write is one else {"info": read_info(source)}
         click.echo(write(source, request, preset=presets, **delivery, **info))
 
 
 def _writer(
     signer: Signer, as_srcset: bool, alt: str | None, arguments: dict[str, Any]
-) -> Callable[..., str]:
-    """Return the method of the signer that makes what is printed."""
+) -> Callable[..., str] | None:
+    """Return what makes several URLs for a source, if several are asked for."""
     given = {name: value for name, value in arguments.items() if value is not None}
     if alt is not None:
         return partial(signer.picture, alt=alt, **given)
-    return partial(signer.srcset, **given) if as_srcset else signer.url
+    return partial(signer.srcset, **given) if as_srcset else None
 
 
 def _secret(key: str | None) -> str | None:

@@ -20,6 +20,7 @@ def told(url: str) -> str:
 
 async def test_the_url_of_a_picture_tells_of_it(site: Site) -> None:
     picture = site.signer.url("photos/photo.jpg", resize="40x", facts=list(imgsvc.FACTS))
+    assert told(picture) == site.signer.info("photos/photo.jpg", resize="40x", facts=list(imgsvc.FACTS))
     reply = await site.get(told(picture))
     assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json")
     jsonschema.validate(reply.json, body_schema(Info))
