@@ -150,6 +150,7 @@ async def _once(
     work: Callable[[Keep], Awaitable[Response]],
     *,
     key: str = "key",
+    path: str = "/1.0/keyfiles",
 ) -> Response:
     async def parts() -> tuple[bytes, ...]:
         return (b"body",)
@@ -157,7 +158,7 @@ async def _once(
     def failed(refused: Refusal) -> Response:
         return failure(refused, "id")
 
-    request = make_mocked_request("POST", "/1.0/keyfiles", headers={"Idempotency-Key": key})
+    request = make_mocked_request("POST", path, headers={"Idempotency-Key": key})
     return await idempotency.once(_store(db), request, account.id, parts, work, failed)
 
 
@@ -170,6 +171,18 @@ async def _unclaimed(db: Database, key: str) -> bool:
 
 def _store(db: Database) -> AnswerStore:
     return AnswerStore(db, VAULT, DAY, Lease(db, DAY, "process"))
+
+
+async def test_the_same_body_sent_elsewhere_is_another_request(db: Database, account: Account) -> None:
+    async def work(keep: Keep) -> Response:
+        return Response(HTTPStatus.CREATED, {}, b"made")
+
+    first = await _once(db, account, work)
+    again = await _once(db, account, work)
+    assert (again.status, again.body) == (first.status, first.body)
+    with pytest.raises(Refusal) as refused:
+        await _once(db, account, work, path="/1.0/watermarks")
+    assert refused.value.slug == "idempotency_conflict"
 
 
 async def test_an_answer_that_is_kept_with_its_record_outlives_the_end_of_its_request(
