@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import imgsvc_core as imgsvc
+from imgsvc_cli.app import run
 from tests.support.photos import as_vips, coffee
 
 ENDLESS = (
@@ -37,6 +39,17 @@ def test_filters_that_take_minutes_end_in_time(tmp_path: Path, as_json: bool) ->
     else:
         assert "slow.svg: Processing took longer than the 5 seconds" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["next.png", "next.svg", "slow.svg"]
+
+
+def test_an_interrupt_of_python_ends_it_as_the_signal_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(imgsvc, "inspect", interrupted)
+    assert run(["inspect", "a.png"]) == 130
+    assert capsys.readouterr().err == "imgsvc: interrupted\n"
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def _store(db: Database) -> AnswerStore:
 
 async def test_the_same_body_sent_elsewhere_is_another_request(db: Database, account: Account) -> None:
     async def work(keep: Keep) -> Response:
-        return Response(HTTPStatus.CREATED, {}, b"made")
+        return ANSWER
 
     first = await _once(db, account, work)
     again = await _once(db, account, work)
