@@ -446,7 +446,7 @@ def _make(
             image = job.deadline.watch(image)
         picture: Encoded | Computed | Raster
         if one.target is None:
-            picture = computed(image, deep=plan.save[0].depth != 8)
+            picture = computed(image, plan.save[0])
         elif not isinstance(image, Raster) and (plan.facts or not is_encoded_once(plan)):
             image = in_memory(image)
     rendered_at = encoded_at = time.perf_counter()

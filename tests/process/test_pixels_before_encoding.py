@@ -148,6 +148,25 @@ def test_later_encoding_gives_the_same_bytes(source: str, output: dict[str, Any]
         assert (result.output, result.notes) == (written.output, written.notes)
 
 
+@pytest.mark.parametrize(("policy", "kept"), [("strip", False), ("copyright", True), ("keep", True)])
+def test_pixels_have_the_metadata_that_the_file_would_have(policy: str, kept: bool) -> None:
+    exif = Image.Exif()
+    exif[0x8298] = "A. Author"
+    exif.get_ifd(0x8825)[1] = "N"
+    file = io.BytesIO()
+    Image.fromarray(coffee()).save(file, "PNG", exif=exif)
+    image = imgsvc.process(file.getvalue(), {"output": {"metadata": policy}}).to_vips()
+    assert ("exif-data" in image.get_fields()) == kept
+    blob = image.get("exif-data") if kept else b""
+    assert (b"A. Author" in blob, _has_place(blob)) == (kept, policy == "keep")
+
+
+def _has_place(blob: bytes) -> bool:
+    exif = Image.Exif()
+    exif.load(blob)
+    return bool(exif.get_ifd(0x8825))
+
+
 def test_a_pickle_holds_the_encoded_picture() -> None:
     result = imgsvc.process(coffee(), RESIZE)
     received = pickle.loads(pickle.dumps(result))

@@ -10,8 +10,9 @@ import pyvips
 
 from imgsvc_core._runtime.libvips import check_not_forked
 from imgsvc_core._runtime.vipsimage import has, samples_of, size_of, space_of
-from imgsvc_core.formats.metadata import BLOBS
+from imgsvc_core.formats.metadata import BLOBS, apply_policy
 from imgsvc_core.formats.raster import Raster
+from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.vips import ANIMATION_FIELDS, to_depth
 
 _KEPT_FIELDS = (*BLOBS, *ANIMATION_FIELDS, "resolution-unit", "concurrency")
@@ -56,11 +57,14 @@ class Computed:
         return image
 
 
-def computed(image: pyvips.Image | Raster, *, deep: bool = True) -> Computed | Raster:
-    """Return the pixels of an image, computed into memory; if it may not be deep, with 8 bits."""
+def computed(image: pyvips.Image | Raster, settings: SaveSettings) -> Computed | Raster:
+    """Return the pixels of an image, computed into memory, with the metadata that may be kept.
+
+    The depth of the format does not matter, unless 8 bits are asked for.
+    """
     if isinstance(image, Raster):
         return image
-    image = to_depth(image, 16 if deep else 8)
+    image = to_depth(apply_policy(image, settings.metadata), 8 if settings.depth == 8 else 16)
     return Computed(
         memory=image.write_to_memory(),
         size=size_of(image),
