@@ -1,5 +1,6 @@
+import type { Result, Size } from "../src/playground/types";
 import { describe, expect, test } from "vitest";
-import { dragged, fittedScale, placed, scaled, type View, visible, zoomed } from "../src/playground/view";
+import { covers, dragged, fittedScale, neededPixels, placed, scaled, type View, visible, WHOLE, zoomed } from "../src/playground/view";
 
 const ROOM = { width: 824, height: 424 };
 const LARGE = { width: 1600, height: 1600 };
@@ -78,4 +79,29 @@ test("the visible part of a picture lies in the window at any zoom", () => {
     expect(part.y + part.height).toBeLessThanOrEqual(ROOM.height);
     expect(Math.min(part.width, part.height)).toBeGreaterThan(200);
   }
+});
+
+describe("the pixels that a view needs", () => {
+  test("are those of the window without its margin", () => {
+    expect(neededPixels(null, ROOM, 1)).toEqual({ width: 800, height: 400 });
+    expect(neededPixels(null, ROOM, 1.5)).toEqual({ width: 1200, height: 600 });
+  });
+
+  test("are all pixels if it is zoomed", () => {
+    expect(neededPixels({ scale: 1, x: 0.5, y: 0.5 }, ROOM, 1)).toEqual(WHOLE);
+  });
+
+  function result(output: Size, window: Size, frames = 1): Result {
+    return { facts: { output: { ...output, frames } }, window } as Result;
+  }
+
+  test.each([
+    ["the same window", result(LARGE, ROOM), ROOM, true],
+    ["a larger window", result(LARGE, ROOM), { width: 900, height: 424 }, false],
+    ["all pixels of a reduced picture", result(LARGE, ROOM), WHOLE, false],
+    ["all pixels of a small one", result(SMALL, ROOM), WHOLE, true],
+    ["all pixels of an animation", result(LARGE, ROOM, 3), WHOLE, true],
+  ])("may be those of the result: %s", (_, made, window, isEnough) => {
+    expect(covers(made, window)).toBe(isEnough);
+  });
 });

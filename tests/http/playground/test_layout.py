@@ -31,6 +31,24 @@ def test_the_results_can_be_reached_in_low_windows(width: int, height: int, open
     assert page.evaluate("document.documentElement.scrollHeight") <= max(height, end) + 1
 
 
+def test_the_source_has_one_line(open_page: Open) -> None:
+    page = open_page().page
+    parts = page.locator(".source > *:not(.hidden)").all()
+    boxes = [part.bounding_box() for part in parts]
+    middles = [box["y"] + box["height"] / 2 for box in boxes]
+    assert max(middles) - min(middles) < 10
+    assert page.locator(".source").evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.parametrize("width", [800, 1024])
+def test_the_source_has_room_in_narrow_windows(width: int, open_page: Open) -> None:
+    page = open_page(viewport={"width": width, "height": 800}).page
+    assert page.locator(".source").evaluate("one => one.scrollWidth <= one.clientWidth")
+    facts = page.locator(".source-facts")
+    assert facts.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert page.get_by_label("URL of a picture").bounding_box()["width"] > 80
+
+
 def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:
     page = open_page("example=cat.jpg", ready=False, viewport={"width": 390, "height": 844}).page
     page.get_by_role("alert").wait_for()

@@ -91,6 +91,12 @@ async def test_what_browsers_do_not_show_becomes_png_in_a_window(client: aiohttp
     )
 
 
+async def test_a_reduced_picture_stays_transparent(client: aiohttp.ClientSession) -> None:
+    made = await preview(client, "emblem.png", {}, {"width": 50, "height": 50})
+    assert imgsvc.inspect(made.body).alpha
+    assert max(made.picture.size) == 50
+
+
 async def test_animations_are_not_reduced(client: aiohttp.ClientSession) -> None:
     made = await preview(client, "day.gif", {}, {"width": 20, "height": 20})
     assert made.metadata["output"]["frames"] == imgsvc.inspect(made.body).frames > 1

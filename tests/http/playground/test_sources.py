@@ -39,6 +39,10 @@ def pictures() -> Iterator[str]:
 def test_a_dropped_picture_is_processed(open_page: Open) -> None:
     opened = open_page()
     page = opened.page
+    page.get_by_role("button", name="Choose, drop or paste a picture").wait_for()
+    outline = "getComputedStyle(document.querySelector('.stage-area')).outlineStyle"
+    page.dispatch_event(".page", "dragover")
+    assert page.evaluate(outline) == "dashed"
     data = list(encoded.png().data)
     transfer = page.evaluate_handle(
         """data => {
@@ -51,6 +55,7 @@ def test_a_dropped_picture_is_processed(open_page: Open) -> None:
     page.dispatch_event(".page", "drop", {"dataTransfer": transfer})
     expect_summary(page, "png", f"{encoded.WIDTH} × {encoded.HEIGHT}")
     page.get_by_text("mine.png", exact=True).wait_for()
+    assert page.evaluate(outline) == "none"
     assert opened.troubles == []
 
 

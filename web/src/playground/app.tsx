@@ -225,7 +225,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       />
       {asking && (
         <KeyDialog
-          note="Previews are ordinary requests, which count in the quota of the key. It stays in this tab."
+          note="Previews count in the quota of the key, which stays in this tab."
           refusal={refusal}
           onClose={() => setAsking(false)}
           onKey={(key) => {

@@ -30,7 +30,9 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
   return (
     <div class="source">
       <button type="button" class="choose" onClick={() => chooser.current?.click()}>
-        Choose a picture<span class="drop-hint">, drop or paste one</span>
+        <span>
+          Choose<span class="drop-hint">, drop or paste</span> a picture
+        </span>
       </button>
       <input
         ref={chooser}

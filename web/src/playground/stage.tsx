@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { bytes } from "../shared/text";
 import type { Shown } from "./preview";
 import type { Size } from "./types";
-import { dragged, neededPixels, placed, type Point, scaled, type View, visible, zoomed } from "./view";
+import { covers, dragged, neededPixels, placed, type Point, scaled, type View, visible, zoomed } from "./view";
 
 interface Props {
   shown: Shown | null;
@@ -51,7 +51,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
   useEffect(() => {
     if (room) onWindow(neededPixels(view, room, devicePixelRatio));
   }, [view, room, onWindow]);
-  if (!output || !room) return (
+  if (!shown || !output || !room) return (
     <div class="stage-area">
       <div class="stage empty" ref={frame} aria-busy={busy}>
         {waiting ? <p class="waiting">{waiting}</p> : !busy && <p>Drop a picture here, paste one, or choose one above.</p>}
@@ -62,6 +62,8 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
   const box = placed(view, output, room);
   const part = visible(box, room);
   const middle = { x: room.width / 2, y: room.height / 2 };
+  const isWhole = covers(shown.result, neededPixels(view, room, devicePixelRatio));
+  const wait = waiting || (isSlow && !isWhole ? "Loading all pixels …" : "");
   const compared = !plain && originalUrl !== "";
   const hidden = 100 * (1 - (part.x + (divider / 100) * part.width - box.x) / box.width);
   const press = (event: KeyboardEvent) => {
@@ -89,7 +91,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
         }}
         {...gestures}
       >
-        <div class={`canvas${box.scale > 1 ? " pixels" : ""}`} style={styleOf(box)}>
+        <div class={`canvas${box.scale > 1 && isWhole ? " pixels" : ""}`} style={styleOf(box)}>
           <img class="after" src={resultUrl} alt="Result" draggable={false} />
           {compared && (
             <img
@@ -112,7 +114,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
           </div>
         )}
         {isSlow && <span class="busy" />}
-        {waiting && <p class="waiting">{waiting}</p>}
+        {wait && <p class="waiting">{wait}</p>}
       </div>
       <div class="zoom" role="group" aria-label="Zoom">
         <button type="button" aria-pressed={view === null} onClick={() => setView(null)}>

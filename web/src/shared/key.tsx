@@ -34,7 +34,7 @@ export function KeyDialog({ note, refusal, onKey, onClose }: Props) {
         <p>{note}</p>
         <p>
           No key yet? Whoever runs the service makes one with <code>imgsvc keys create</code>. On your own computer,{" "}
-          <code>imgsvc playground</code> opens a playground that has one.
+          <code>imgsvc playground</code> opens a playground that asks for none.
         </p>
         <input
           type="password"
