@@ -6,8 +6,6 @@ import sys
 from types import FunctionType
 from typing import Any
 
-import attrs
-
 
 def present_as(module: str, value: Any) -> None:
     """Let a class or function say that it is of a module: in messages, in `help` and in pickles.
@@ -17,7 +15,7 @@ def present_as(module: str, value: Any) -> None:
     """
     if not isinstance(value, type | FunctionType):
         return
-    if isinstance(value, type) and attrs.has(value):
+    if isinstance(value, type) and "__attrs_attrs__" in vars(value):  # others make theirs when it is read
         names = vars(sys.modules[value.__module__])
         own: dict[str, Any] = vars(value).get("__annotations__", {})
         for name, annotation in own.items():
