@@ -170,11 +170,12 @@ def shared_fork_server(fork_servers: dict[Any, Forkserver], monkeypatch: pytest.
         *,
         umask: int = -1,
         modules: Sequence[str] = (),
+        preloads: bool = True,
     ) -> Forkserver:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-        key = memory_bytes, scratch, umask, *modules, os.getcwd(), *inherited.items()
+        key = memory_bytes, scratch, umask, preloads, *modules, os.getcwd(), *inherited.items()
         if key not in fork_servers:
-            fork_servers[key] = begin(memory_bytes, scratch, umask=umask, modules=modules)
+            fork_servers[key] = begin(memory_bytes, scratch, umask=umask, modules=modules, preloads=preloads)
         return fork_servers[key].fork_server()
 
     monkeypatch.setattr(Forkserver, "begin", fork)

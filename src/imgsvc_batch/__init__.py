@@ -10,18 +10,43 @@
 The way of a batch through the modules: `arguments` checks the request. `inputs` finds the pictures, and
 `listing` runs it ahead of the work. `selection` skips the inputs that the `manifest` records as done.
 `runner` hands the others to one of the `executors` or to a `cluster`, whose workers do the `work` and write
-`results`. `placing` decides which results may have their names, and moves them there. `preview` is the dry
-run, and `report` shows the outcome.
+`results`. `placing` decides which results may have their names, and moves them there. `previewing` is the
+dry run, and `report` shows the outcome.
 """
 
-from imgsvc_batch.arguments import Batch, BatchOptions, default_manifest
-from imgsvc_batch.events import Event, Output, Progress, Summary
-from imgsvc_batch.inputs import Input
-from imgsvc_batch.manifest import Manifest
-from imgsvc_batch.naming import Template
-from imgsvc_batch.preview import preview
-from imgsvc_batch.report import write_report
-from imgsvc_batch.runner import run, run_batch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from imgsvc_batch.arguments import Batch, BatchOptions, default_manifest
+    from imgsvc_batch.events import Event, Output, Progress, Summary
+    from imgsvc_batch.inputs import Input
+    from imgsvc_batch.manifest import Manifest
+    from imgsvc_batch.naming import Template
+    from imgsvc_batch.previewing import preview
+    from imgsvc_batch.report import write_report
+    from imgsvc_batch.runner import run, run_batch
+
+_MODULES = {
+    "arguments": ("Batch", "BatchOptions", "default_manifest"),
+    "events": ("Event", "Output", "Progress", "Summary"),
+    "inputs": ("Input",),
+    "manifest": ("Manifest",),
+    "naming": ("Template",),
+    "previewing": ("preview",),
+    "report": ("write_report",),
+    "runner": ("run", "run_batch"),
+}
+_OWNERS = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a module when one of its names is asked for: worker processes need few of them."""
+    if name not in _OWNERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"{__name__}.{_OWNERS[name]}"), name)
+    return found
+
 
 __all__ = [
     "Batch",

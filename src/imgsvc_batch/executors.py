@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from imgsvc_batch.work import Job, Task, TaskResult, run_tasks
+from imgsvc_batch.work import Job, Task, TaskResult, run_silently, run_tasks
 from imgsvc_core import Limits
-from imgsvc_core._runtime.logs import silence
 from imgsvc_core._runtime.machine import machine
 from imgsvc_core._runtime.workers import WorkerPool
 
@@ -55,9 +53,9 @@ class ProcessExecutor:
     task_seconds = 0.1
     max_task_inputs = 16
 
-    def __init__(self, job: Job, workers: int | None) -> None:
+    def __init__(self, job: Job, workers: int | None, *, few: bool = False) -> None:
         self._job = job
-        self._pool = open_pool(workers, job.limits)
+        self._pool = open_pool(workers, job.limits, few=few)
         self.parallel = self._pool.workers
         self.max_queued_tasks = _TASKS_AHEAD * self.parallel
 
@@ -71,8 +69,8 @@ class ProcessExecutor:
         self._pool.stop()
 
 
-def open_pool(workers: int | None, limits: Limits) -> WorkerPool:
-    """Return worker processes for pictures within some limits.
+def open_pool(workers: int | None, limits: Limits, *, few: bool = False) -> WorkerPool:
+    """Return worker processes for pictures within some limits. A ``few`` pictures do not pay for all formats.
 
     Each may hold twice the memory that a picture may need, because the kernel also counts memory that is not
     in use.
@@ -82,18 +80,14 @@ def open_pool(workers: int | None, limits: Limits) -> WorkerPool:
         workers,
         memory_bytes=None if most is None else 2 * most + _OWN_BYTES,
         tasks_per_worker=_TASKS_PER_WORKER,
-        modules=[__name__],
+        modules=[run_tasks.__module__],
+        preloads=not few,
     )
 
 
 def submit(pool: WorkerPool, job: Job, tasks: tuple[Task, ...]) -> Future[list[TaskResult]]:
     """Process inputs in a process of a pool."""
-    return pool.submit(_run, job, tasks, seconds=job.limits.seconds, grace=job.grace(len(tasks)))
-
-
-def _run(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
-    silence()
-    return run_tasks(job, tasks)
+    return pool.submit(run_silently, job, tasks, seconds=job.limits.seconds, grace=job.grace(len(tasks)))
 
 
 class ThreadExecutor:

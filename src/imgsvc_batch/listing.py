@@ -43,6 +43,11 @@ class Listing:
         self.ended = item is None
         return item
 
+    def is_short(self, most: int, seconds: float) -> bool:
+        """Return True if the listing ends within some seconds with so many inputs at most."""
+        self._thread.join(seconds)
+        return self.listed and self.found <= most
+
     def stop(self) -> None:
         """Stop listing."""
         self._stopped.set()

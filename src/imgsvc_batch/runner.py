@@ -29,6 +29,7 @@ from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
+_FEW = 24  # pictures, which take less time than loading the code of all formats
 _FINISHING_SECONDS = 1.0  # an interrupted batch ends within two seconds
 _CHOSEN_AT_ONCE = 1000  # between two reports of the progress
 
@@ -126,14 +127,14 @@ def _staging(folder: str) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _executor(batch: Batch, job: Job) -> Executor:
+def _executor(batch: Batch, job: Job, listing: Listing) -> Executor:
     if batch.in_memory:
         return ThreadExecutor(job, batch.workers)
     if batch.cluster is not None:
         from imgsvc_batch.cluster import ClusterExecutor
 
         return ClusterExecutor(job, batch.cluster)
-    return ProcessExecutor(job, batch.workers)
+    return ProcessExecutor(job, batch.workers, few=listing.is_short(_FEW, _LISTING_TICK_SECONDS))
 
 
 @attrs.define
@@ -190,7 +191,7 @@ class _Run:
         with contextlib.ExitStack() as stack:
             stack.callback(self._listing.stop)
             try:
-                self._executor = _executor(self._batch, self._job)
+                self._executor = _executor(self._batch, self._job, self._listing)
                 stack.callback(self._executor.stop)
                 self._chunk = min(2 * self._job.at_once, self._executor.max_task_inputs)
                 stack.enter_context(_staging(self._batch.staging_folder))

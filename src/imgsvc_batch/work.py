@@ -15,6 +15,7 @@ from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_batch.naming import Template
 from imgsvc_batch.results import check_path, remove, remove_object, stage, write_object
 from imgsvc_core import FORMATS, ImageInfo, Limits, NameCollision, Spec
+from imgsvc_core._runtime.logs import silence
 from imgsvc_core.sources import ByteSource, open_bytes
 
 _IN_MEMORY_BYTES = 2**25  # larger files are read as libvips decodes them
@@ -95,6 +96,12 @@ class _Encoded:
 
     output: ImageInfo
     data: bytes
+
+
+def run_silently(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
+    """Process several inputs in a process of its own, whose libraries log nothing."""
+    silence()
+    return run_tasks(job, tasks)
 
 
 def run_tasks(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:

@@ -199,7 +199,7 @@ def test_what_cannot_go_on_is_named_as_it_was_asked_for(way: str, source: Path, 
 def interrupted_at_once(source: str, target: Path, spec: dict[str, Any]) -> None:
     """Begin a batch that ends before anything is done."""
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:

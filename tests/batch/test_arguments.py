@@ -9,7 +9,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Template
-from imgsvc_batch.preview import preview
+from imgsvc_batch.previewing import preview
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, VARIANTS, fill
 

@@ -330,7 +330,7 @@ def test_progress_adds_up(source: Path, target: Path) -> None:
 
 def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path) -> None:
     from imgsvc_batch import Batch
-    from imgsvc_batch.preview import preview
+    from imgsvc_batch.previewing import preview
 
     planned = Batch(source=str(source), target=str(target), variants={"": SPEC})
     assert [wanted for _, wanted in preview(planned)] == [True] * 6

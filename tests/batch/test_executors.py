@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 
 import pytest
 
@@ -25,3 +26,14 @@ def test_workers_may_hold_what_the_limits_allow_a_picture(limits: imgsvc.Limits,
     with open_pool(1, limits) as pool:
         found = pool.submit(resource.getrlimit, resource.RLIMIT_DATA, seconds=60).result()
     assert found[0] == (resource.RLIM_INFINITY if data is None else data)
+
+
+def test_few_pictures_do_not_wait_for_the_code_of_all_formats() -> None:
+    """The same function of a pool tells which packages its process has loaded."""
+    with open_pool(1, imgsvc.Limits(), few=True) as few, open_pool(1, imgsvc.Limits()) as many:
+        assert not few.submit(_has_loaded, "numpy").result()
+        assert many.submit(_has_loaded, "numpy").result()
+
+
+def _has_loaded(package: str) -> bool:
+    return package in sys.modules

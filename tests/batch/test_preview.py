@@ -12,7 +12,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Batch, Event
-from imgsvc_batch.preview import preview
+from imgsvc_batch.previewing import preview
 from imgsvc_core.errors import ImgsvcError
 from tests.batch.killing import kill
 from tests.batch.pictures import SPEC

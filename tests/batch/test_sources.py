@@ -15,7 +15,7 @@ import pyvips
 
 import imgsvc_batch
 from imgsvc_batch import Batch, Event, Manifest, Summary
-from imgsvc_batch.preview import preview
+from imgsvc_batch.previewing import preview
 from tests.batch.killing import kill
 
 SPEC = {"output": {"format": "png"}}

@@ -315,7 +315,7 @@ def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tup
     def interrupted(early: str) -> tuple[int, bool]:
         code = (
             "import sys; from imgsvc_batch import runner; from imgsvc_cli.app import run\n"
-            "def interrupted(*_): raise KeyboardInterrupt\n"
+            "def interrupted(*_, **__): raise KeyboardInterrupt\n"
             f"{early} = interrupted; sys.exit(run(sys.argv[1:]))"
         )
         command = [sys.executable, "-c", code, "batch", "in", "out", "--spec", "spec.json", *flags]

@@ -122,12 +122,9 @@ def run(
 
     Example: imgsvc batch photos small --resize 300x300 --format webp
     """
-    from imgsvc_batch import Batch, Manifest, preview, run_batch, write_report
-    from imgsvc_batch.report import check_report
+    from imgsvc_batch import Batch, run_batch
     from imgsvc_cli.signals import cancel_on_signals, exit_on_signals
-    from imgsvc_core._runtime.libvips import guard
 
-    guard()  # watermarks are decoded in this process
     options = {name: given.pop(name) for name in _OPTIONS}
     how = {name: given.pop(name) for name in ("resume", "retry")}
     _silence_libraries(cluster=options["cluster"] is not None)
@@ -141,10 +138,18 @@ def run(
         manifest=manifest,
         **options,
     )
+    if batch.watermarks:
+        from imgsvc_core._runtime.libvips import guard
+
+        guard()  # they are decoded in this process
     if dry_run:
+        from imgsvc_batch import preview
+
         _show_plan(preview(batch, **how), as_json)
         return 0
     if report is not None:
+        from imgsvc_batch.report import check_report
+
         check_report(report, batch.target, batch.manifest_path)
     with cancel_on_signals() as interrupts, _display(as_json, quiet) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
@@ -153,6 +158,8 @@ def run(
     if summary.interrupted:
         return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
+        from imgsvc_batch import Manifest, write_report
+
         with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
             write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
     if not summary.total:

@@ -43,6 +43,7 @@ class Forkserver:
         *,
         umask: int = -1,
         modules: Sequence[str] = (),
+        preloads: bool = True,
     ) -> Forkserver:
         """Start the process, without waiting until it can fork workers.
 
@@ -50,6 +51,8 @@ class Forkserver:
             memory_bytes: the most data that a worker may hold.
             umask: the file mode mask of workers; when -1, the mask of this process.
             modules: the modules of tasks, which it loads beside the library.
+            preloads: whether it loads the code of all formats ahead, which pays from some dozens of pictures
+                on.
             scratch: the folder for temporary files of workers; by default the folder of the system.
 
         Raises:
@@ -62,7 +65,7 @@ class Forkserver:
         with theirs:
             try:
                 process = subprocess.Popen(
-                    [*command, str(theirs.fileno()), str(memory_bytes or 0), *modules],
+                    [*command, str(theirs.fileno()), str(memory_bytes or 0), str(int(preloads)), *modules],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     umask=umask,

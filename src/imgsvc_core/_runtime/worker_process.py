@@ -1,8 +1,8 @@
 """The processes in which strangers' pictures are decoded.
 
-``python -m imgsvc_core._runtime.worker_process FD BYTES MODULE...`` is the fork server: it loads the library
-and some modules once, and forks a worker for each socket that it receives at FD, or another fork server,
-which shares its memory. A worker does one task at a time, until its socket closes.
+``python -m imgsvc_core._runtime.worker_process FD BYTES PRELOADS MODULE...`` is the fork server: it loads the
+library and some modules once, and forks a worker for each socket that it receives at FD, or another fork
+server, which shares its memory. A worker does one task at a time, until its socket closes.
 """
 
 from __future__ import annotations
@@ -58,16 +58,23 @@ class _Worker(NamedTuple):
     notes: mmap.mmap
 
 
-def main(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
+def main(
+    control: socket.socket, memory_bytes: int | None, modules: Sequence[str], *, preloads: bool
+) -> NoReturn:
     """Load the library and modules, then fork workers."""
+    gc.disable()  # modules stay, so there is nothing to collect
     for number in _LEFT_TO_THE_PARENT:
         # A terminal or systemd sends these to the whole group, but requests under way are to finish.
         signal.signal(number, signal.SIG_IGN)
     prepare_worker(memory_bytes)
-    preload()
+    if preloads:
+        preload()
+    else:
+        import_module("imgsvc_core.processing")
     use_fonts()
     for module in modules:
         _import(module, control)
+    gc.enable()
     gc.collect()
     gc.freeze()  # keeps the memory that workers share from being written to
     _serve_forks(control, memory_bytes)
@@ -238,4 +245,9 @@ def _die_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]) or None, sys.argv[3:])
+    main(
+        socket.socket(fileno=int(sys.argv[1])),
+        int(sys.argv[2]) or None,
+        sys.argv[4:],
+        preloads=sys.argv[3] == "1",
+    )

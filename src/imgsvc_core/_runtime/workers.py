@@ -42,6 +42,8 @@ class WorkerPool:
         tasks_per_worker: the number of tasks after which a process is replaced, against slow leaks; no limit
             by default.
         modules: the modules of functions that are called, which are loaded once for all processes.
+        preloads: whether the code of all formats is loaded once for all processes, too. Without it, each
+            process loads what its pictures need.
 
     Functions and their arguments are pickled, so a function must be one of a module. What it prints is lost.
 
@@ -57,6 +59,7 @@ class WorkerPool:
         memory_bytes: int | None = None,
         tasks_per_worker: int | None = None,
         modules: Sequence[str] = (),
+        preloads: bool = True,
     ) -> None:
         if is_killed_by_parent():
             raise RuntimeError(
@@ -72,6 +75,7 @@ class WorkerPool:
         self.workers = size.workers
         self._memory_bytes = size.memory_bytes
         self._modules = modules
+        self._preloads = preloads
         self._begun: Forkserver | None = self._begin()
         self._pool = Workers(self._open_forkserver, size.workers, tasks_per_worker=tasks_per_worker)
         self._free = asyncio.Semaphore(size.workers)
@@ -159,7 +163,7 @@ class WorkerPool:
 
     def _begin(self) -> Forkserver:
         with _interrupts_blocked():
-            return Forkserver.begin(self._memory_bytes, modules=self._modules)
+            return Forkserver.begin(self._memory_bytes, modules=self._modules, preloads=self._preloads)
 
     def __enter__(self) -> Self:
         return self
