@@ -105,9 +105,9 @@ def process(
     target the image is encoded while it is computed, which takes less memory.
 
     Args:
-        source: a path, an fsspec URL, encoded bytes, a binary file object, a Pillow image, a pyvips image, or
-            a numpy array of height x width (x channels) in ``uint8``, ``uint16``, ``bool`` or floats from 0
-            to 1.
+        source: a path, an fsspec URL, encoded bytes, a binary file object, a result, a Pillow image, a pyvips
+            image, or a numpy array of height x width (x channels) in ``uint8``, ``uint16``, ``bool`` or
+            floats from 0 to 1.
         spec: the request: as `Spec`, as one operation such as ``Resize(width=300)``, as a list of operations
             in the order of application, or as JSON values; nothing for a plain conversion.
         target: a path, an fsspec URL or a binary file object; without one the bytes are in ``Result.data``.

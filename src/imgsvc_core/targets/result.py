@@ -207,7 +207,7 @@ class Result(Generic[Data]):
         The array is read-only, because the result keeps its pixels. Animations have frames x height x width x
         channels, and gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
 
-        >>> result.to_numpy().transpose(2, 0, 1).astype("float32") / 255  # doctest: +SKIP
+        As networks take them, with channels first: ``pixels.transpose(2, 0, 1).astype("float32") / 255``.
         """
         pixels = self._encoding.pixels().pixels.view()
         pixels.flags.writeable = False
