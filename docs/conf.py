@@ -29,6 +29,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 default_role = "code"
+smartquotes = False  # JSON in tables can be copied
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -12,6 +12,12 @@ from tests.support import requires
 
 STATIC = Path(__file__).parent.parent / "docs" / "_static"
 NUMBERS = ["JPEG 6 MP to 720 x 588, blurred by 3 pixels", "imgsvc", "17.92", "2%", "38,622", "87.0", "1.01"]
+REQUESTS = [
+    "rgb.png",
+    '{"rotate": {"angle": 90}, "output": {"format": "jpg", "encoding": "baseline"}}',
+    "139",
+    "64",
+]
 TEXTS = [
     "`server.idle_seconds`",
     "How long a connection stays open until its next request arrives.",
@@ -32,9 +38,12 @@ def phone() -> Iterator[Any]:
 
 
 def table(row: list[str]) -> str:
-    """A table of forty rows, as Sphinx and Furo write it."""
+    """A table of forty rows, as Sphinx and Furo write it, with numbers at the right."""
     head = "".join(f"<th><p>column {number}</p></th>" for number, _ in enumerate(row))
-    cells = "".join(f"<td><p>{cell}</p></td>" for cell in row)
+    cells = "".join(
+        f'<td style="text-align: {"right" if cell[0].isdigit() else "left"}"><p>{cell}</p></td>'
+        for cell in row
+    )
     return (
         '<div class="table-wrapper" style="overflow-x: auto"><table class="docutils">'
         f"<thead><tr>{head}</tr></thead><tbody>{f'<tr>{cells}</tr>' * 40}</tbody></table></div>"
@@ -60,8 +69,9 @@ def shown(phone: Any, body: str) -> dict[str, Any]:
     return found
 
 
-def test_tables_of_numbers_scroll_below_their_first_column(phone: Any) -> None:
-    found = shown(phone, table(NUMBERS))
+@pytest.mark.parametrize("row", [NUMBERS, REQUESTS])
+def test_tables_of_numbers_scroll_below_their_first_column(row: list[str], phone: Any) -> None:
+    found = shown(phone, table(row))
     assert "numbers" in found["names"]
     assert found["scrolls"]
     assert found["page"] <= 390

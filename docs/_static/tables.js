@@ -3,6 +3,7 @@ const MOST_COLUMNS = 3;
 const NARROW = 110; // pixels, for cells of more than LONG characters
 const LONG = 40;
 const TEXT = 45; // characters; labels of rows have fewer
+const SENTENCES = 120; // characters; most requests beside numbers have fewer
 
 // As blocks, the parts of a table lose their meaning for screen readers unless their roles say it.
 const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TH: "columnheader", TD: "cell" };
@@ -23,7 +24,11 @@ function arrange(table) {
   const columns = table.tHead.rows[0].cells.length;
   const cells = [...table.querySelectorAll("td")];
   const cramped = cells.some((cell) => cell.clientWidth < NARROW && cell.innerText.length > LONG);
-  const hasTexts = cells.some((cell) => cell.innerText.length > TEXT);
+  const numbers = [...table.tBodies[0].rows[0].cells].filter((cell) => getComputedStyle(cell).textAlign === "right");
+  const hasTexts =
+    2 * numbers.length < columns
+      ? cells.some((cell) => cell.innerText.length > TEXT)
+      : cells.filter((cell) => cell.innerText.length > SENTENCES).length > table.tBodies[0].rows.length / 2;
   const isWide = columns > MOST_COLUMNS || cramped || place.scrollWidth > place.clientWidth;
   table.classList.toggle("stacked", hasTexts && isWide);
   table.classList.toggle("numbers", !hasTexts && isWide);
