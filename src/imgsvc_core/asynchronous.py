@@ -33,7 +33,7 @@ from imgsvc_core.targets.writing import Target, check_target
 _T = TypeVar("_T")
 
 _END_SECONDS = 0.5
-"""Seconds in which cancelled work in this process ends, unless an encoder cannot be stopped."""
+"""Seconds to wait for the end of cancelled work in this process. An encoder may go on."""
 
 
 class AsyncOptions(ProcessOptions, total=False):
@@ -82,7 +82,7 @@ async def aprocess(
         isolated: whether to work in another process, from a pool that all calls share. A crash then costs one
             call, and cancelling ends the work whatever a codec is doing. The source is sent there, so it
             cannot be a pyvips image. Otherwise a thread of this process works, as many at once as there are
-            cores, and an AVIF or HEIC encoder that has begun goes on to its end.
+            cores. Encoders and drawings that cannot be stopped then go on to their end.
         pool: a pool of your own for isolated work, such as one with a limit of memory. You close it.
         options: as in `process`. ``threads`` is 1 for isolated work unless you set it, because each process
             of the pool works on another image.

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of, space_of
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge, UnsupportedFormat, UnsupportedOperation
@@ -110,6 +111,7 @@ def _write_within(
     facts: dict[int | None, SavedFacts] = {}
 
     def encode(quality: int | None) -> bytes:
+        check_time()
         memory = Sink()
         facts[quality] = row.save(image, attrs.evolve(settings, quality=quality), memory)
         sink.notes = memory.notes

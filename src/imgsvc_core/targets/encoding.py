@@ -9,6 +9,7 @@ from typing import BinaryIO
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
 from imgsvc_core.formats.content import kind_of
 from imgsvc_core.formats.raster import Raster
@@ -98,6 +99,7 @@ def _fitting(
     """Return the encoded files, each with its loss of quality and its size. Add refusals to the others."""
     fitting: list[tuple[int, int, Encoded]] = []
     for settings in dict.fromkeys(candidates):
+        check_time()
         try:
             encoded = save(image, settings)
         except (BudgetUnreachable, OutputTooLarge) as refusal:
