@@ -200,7 +200,7 @@ def test_a_computed_picture_without_named_channels_is_gray_or_rgb() -> None:
     assert (gray.output.colorspace, gray.output.width, gray.output.height) == ("gray", 8, 6)
     rgb = imgsvc.process(pyvips.Image.black(8, 6, bands=3).linear(1, [10, 20, 30]).cast("uchar"))
     assert rgb.output.colorspace == "srgb"
-    with pytest.raises(imgsvc.SourceUnreachable, match="1 to 4 channels"):
+    with pytest.raises(imgsvc.InvalidPixels, match="1 to 4 channels"):
         imgsvc.process(pyvips.Image.black(8, 6, bands=5))
 
 
