@@ -69,9 +69,9 @@ def main(
     prepare_worker(memory_bytes)
     if preloads:
         preload()
+        use_fonts()
     else:
         import_module("imgsvc_core.processing")
-    use_fonts()
     for module in modules:
         _import(module, control)
     gc.enable()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from imgsvc_core.fonts.catalog import catalog
 
@@ -23,6 +21,7 @@ def use_fonts() -> None:
     if _CONFIGURATION in os.environ or not catalog().families:
         return
     import hashlib  # loads OpenSSL
+    import tempfile
 
     folder = _folder()
     text = _configuration(catalog().folders, folder)
@@ -37,6 +36,8 @@ def use_fonts() -> None:
 
 def _folder() -> Path:
     """Return a folder of this user for caches, or one for this process if there is none."""
+    import tempfile
+
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(base if base.startswith("/") else os.path.expanduser("~/.cache"), "imgsvc")
     try:
@@ -48,6 +49,8 @@ def _folder() -> Path:
 
 
 def _configuration(folders: tuple[str, ...], cache: Path) -> str:
+    from html import escape
+
     listed = "".join(f"<dir>{escape(os.path.abspath(folder))}</dir>" for folder in folders)
     return (
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>'
