@@ -210,7 +210,7 @@ class Result(Generic[Data]):
         As networks take them, with channels first: ``pixels.transpose(2, 0, 1).astype("float32") / 255``.
         """
         pixels = self._encoding.pixels().pixels.view()
-        pixels.flags.writeable = False
+        pixels.setflags(write=False)
         height, width, bands = pixels.shape
         frames = (self.plan.frames,) if self.plan.frames > 1 else ()
         channels = (bands,) if bands > 1 else ()
