@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ def playground(port: int, no_browser: bool) -> None:
             click.launch(address)
 
     with tempfile.TemporaryDirectory(prefix="imgsvc-playground-", ignore_cleanup_errors=True) as folder:
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"  # where fonts would leave something
         settings = Settings.load(
             flags={
                 "server.port": port,
