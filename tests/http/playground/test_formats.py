@@ -49,6 +49,9 @@ def test_a_format_is_shown_beside_the_original_at_a_click(open_page: Open) -> No
         assert page.locator(".labels span").all_inner_texts() == ["Original", name]
         shown.add(page.get_by_alt_text("Result").get_attribute("src"))
     assert len(shown) == 3
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert download.value.suggested_filename == "portrait-result.webp"
     page.keyboard.press("Escape")
     expect_summary(page, "jpg", size_of(page, "jpg"))
     assert page.locator(".labels span").all_inner_texts() == ["Original", "Result"]

@@ -25,7 +25,7 @@ import { hashOf, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "../shared/text";
-import type { Declarations, Group, ImageFacts, Request, Result, Size, Source } from "./types";
+import type { Declarations, Group, ImageFacts, Other, Request, Size, Source } from "./types";
 
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
@@ -71,7 +71,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const asked = useMemo(() => JSON.parse(text) as Document, [text]);
   const { shown: own, error, busy, sent } = usePreview(locked ? null : source, asked, window, header);
   const isLooked = own !== null && looked?.source === own.source && looked.document === own.document;
-  const shown = isLooked ? { ...own, result: looked.result } : own;
+  const shown = isLooked ? { ...own, result: looked.other.result } : own;
   const result = shown?.result ?? null;
 
   const lock = useCallback(async (why: string) => {
@@ -88,9 +88,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, []);
   const latest = useRef<Shown | null>(null);
   latest.current = own;
-  const look = useCallback((result: Result | null) => {
+  const look = useCallback((other: Other | null) => {
     const of = latest.current;
-    setLooked(result && of && { source: of.source, document: of.document, result });
+    setLooked(other && of && { source: of.source, document: of.document, other });
   }, []);
   const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
@@ -174,14 +174,15 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         />
         <Stage
           shown={shown}
-          label={isLooked ? looked.result.facts.output.format : "Result"}
+          label={isLooked ? looked.other.result.facts.output.format : "Result"}
           busy={busy || opening}
           waiting={waitingFor(source, sent, opening)}
           stale={error !== null}
           plain={drawing !== null}
           onWindow={resize}
           onDownload={() => {
-            if (shown) download(shown, declarations).catch((reason: unknown) => setNotice(told(reason)));
+            const of = isLooked ? { ...own, ...looked.other } : own;
+            if (of) download(of, declarations).catch((reason: unknown) => setNotice(told(reason)));
           }}
         >
           {drawing && result && shown?.document === asked && shown.source === source && (
@@ -245,7 +246,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
 interface Looked {
   source: Source;
   document: Document;
-  result: Result;
+  other: Other;
 }
 
 /** Returns what the page waits for before it can show a new source. */
@@ -256,12 +257,10 @@ function waitingFor(source: Source | null, sent: number | null, opening: boolean
 
 /** Saves the result itself, which what is shown may be a copy of. */
 async function download({ source, document, result }: Shown, declarations: Declarations): Promise<void> {
-  const { format } = result.facts.output;
-  const asked = { source, document: { ...document, output: { ...(document.output as object), format } } };
-  const { shown } = await calls.preview(asked, declarations.metadata_header);
+  const { shown } = await calls.preview({ source, document }, declarations.metadata_header);
   const link = globalThis.document.createElement("a");
   link.href = URL.createObjectURL(shown);
-  link.download = `${source.name.replace(/\.[^.]*$/, "")}-result${suffixOf(declarations, format)}`;
+  link.download = `${source.name.replace(/\.[^.]*$/, "")}-result${suffixOf(declarations, result.facts.output.format)}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

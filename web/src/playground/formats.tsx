@@ -7,7 +7,7 @@ import { type Document, toDocument, valuesOf, withFormat } from "./request";
 import { told } from "../shared/service";
 import { preview } from "./calls";
 import * as text from "../shared/text";
-import type { Declarations, Request, Result, Source } from "./types";
+import type { Declarations, Other, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -15,11 +15,10 @@ interface Props {
   request: Request;
   result: Result | null;
   set: (change: Change) => void;
-  onLook: (result: Result | null) => void;
+  onLook: (other: Other | null) => void;
 }
 
-interface Row {
-  result: Result;
+interface Row extends Other {
   difference: number;
 }
 
@@ -100,14 +99,13 @@ export function Losses({ losses }: { losses: string[] | undefined }) {
 /** Shows the result in a format beside the original. */
 function Look({ row, format, shown, onLook }: LookProps) {
   if (typeof row !== "object") return <>{format}</>;
-  const { result } = row;
   return (
     <button
       type="button"
       class="look"
       aria-pressed={shown?.facts.output.format === format}
       title={`Show ${format} beside the original`}
-      onClick={() => onLook(result)}
+      onClick={() => onLook(row)}
     >
       {format}
     </button>
@@ -118,7 +116,7 @@ interface LookProps {
   row: Row | string | undefined;
   format: string;
   shown: Result | null;
-  onLook: (result: Result | null) => void;
+  onLook: (other: Other | null) => void;
 }
 
 function RowOfLosses({ row }: { row: Row | string | undefined }) {
@@ -181,7 +179,7 @@ function useComparison(source: Source | null, asked: string, header: string): Ro
     const made = (document: Document) => preview({ source, document }, header, abort.signal);
     const measured = async (document: Document, reference: Luma): Promise<Row> => {
       const result = await made(document);
-      return { result, difference: dssim(reference, await lumaOf(result.shown)) };
+      return { document, result, difference: dssim(reference, await lumaOf(result.shown)) };
     };
     const compare = async () => {
       const { reference, documents } = JSON.parse(asked) as Asked;

@@ -8,7 +8,7 @@ import { Plan } from "./plan";
 import type { Shown } from "./preview";
 import type { Document } from "./request";
 import * as text from "../shared/text";
-import type { Declarations, Request, Result, Source } from "./types";
+import type { Declarations, Other, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -18,7 +18,7 @@ interface Props {
   shown: Shown | null;
   set: (change: Change) => void;
   /** Shows another result beside the original, or that of the request again. */
-  onLook: (result: Result | null) => void;
+  onLook: (other: Other | null) => void;
 }
 
 const TABS = ["Result", "Formats", "Code"] as const;

@@ -42,6 +42,12 @@ export interface Source {
   url?: string;
 }
 
+/** A result of another document than that of the request, such as one in another format. */
+export interface Other {
+  document: Record<string, unknown>;
+  result: Result;
+}
+
 /** The facts of a result, and the picture that the browser shows of it. */
 export interface Result {
   facts: Facts;
