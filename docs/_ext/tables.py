@@ -292,7 +292,7 @@ def facts() -> str:
     rows = []
     for name, fact in FACTS.items():
         what, *how = meaning(fact).split("\n\n")
-        rows.append((f"`{name}`", what, " ".join(how).replace("``", "`")))
+        rows.append((f"`{name}`", what.replace("``", "`"), " ".join(how).replace("``", "`")))
     return table(("fact", "what", "how"), rows)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import io
 import os
 import threading
 from collections.abc import Callable
@@ -24,11 +25,11 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.pixels.watermarks import receive_watermark
-from imgsvc_core.processing import ProcessOptions, process_until
+from imgsvc_core.processing import ProcessOptions, parse_for, process_until
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Request, Spec, parse
+from imgsvc_core.spec import Request, Spec
 from imgsvc_core.targets.result import Result, encode, written
-from imgsvc_core.targets.writing import Target, check_target
+from imgsvc_core.targets.writing import Target, name_of, open_target, suffix_of
 
 _T = TypeVar("_T")
 
@@ -93,23 +94,19 @@ async def aprocess(
         WorkerDied: the work crashed its process.
         TypeError: the source or a watermark cannot be sent to another process.
     """
-    if target is not None:
-        check_target(target)
+    asked = parse_for(target, spec)
     isolated, pool = options.pop("isolated", True), options.pop("pool", None)
-    asked, usual = parse({} if spec is None else spec), cast("ProcessOptions", options)
+    usual = cast("ProcessOptions", options)
     if not isolated and pool is None:
         async with _turn():
             deadline = Deadline(_seconds(usual))
             return await _in_thread(deadline, partial(_encoded, deadline, source, asked, target, usual))
     deadline = Deadline(_seconds(usual))
-    place = None if hasattr(target, "write") else target
-    begin = partial(_begin, deadline, pool, source, asked, place, usual)
+    suffix = None if target is None else suffix_of(target)
+    begin = partial(_begin, deadline, pool, source, asked, suffix, usual)
     begun = await _in_thread(deadline, begin, on_cancel=_cancel_begun)
-    result: Result[Any] = await asyncio.wrap_future(begun)
-    if target is place:
-        return result
-    await _in_thread(deadline, partial(write_all, cast("Any", target), result.data))
-    return written(result)
+    result, data = await asyncio.wrap_future(begun)
+    return result if target is None else await _in_thread(deadline, partial(_write, result, data, target))
 
 
 def _seconds(options: ProcessOptions) -> float | None:
@@ -125,8 +122,24 @@ def _encoded(
     return result
 
 
-def _in_worker(source: Source, spec: Spec, target: Target | None, options: ProcessOptions) -> Result[Any]:
-    return _encoded(Deadline(_seconds(options)), source, spec, target, options)
+def _in_worker(
+    source: Source, spec: Spec, suffix: str | None, options: ProcessOptions
+) -> tuple[Result[Any], bytes]:
+    """Return a result, and its bytes apart from it if they go into a file with a suffix.
+
+    This process may be ended at any time, so its parent writes the file.
+    """
+    deadline = Deadline(_seconds(options))
+    if suffix is None:
+        return _encoded(deadline, source, spec, None, options), b""
+    file = io.BytesIO()
+    return process_until(deadline, source, spec, file, suffix=suffix, **options), file.getvalue()
+
+
+def _write(result: Result[Any], data: bytes, target: Target) -> Result[None]:
+    with open_target(target, result.media_type) as file:
+        write_all(file, data)
+    return written(result, name_of(target))
 
 
 def _begin(
@@ -134,9 +147,9 @@ def _begin(
     pool: WorkerPool | None,
     source: Source,
     spec: Spec,
-    target: Target | None,
+    suffix: str | None,
     options: ProcessOptions,
-) -> Future[Result[Any]]:
+) -> Future[tuple[Result[Any], bytes]]:
     """Send the work to a process, which takes time."""
     sent: ProcessOptions = {"threads": 1, **options}
     limits = limits_or(options.get("limits"), Limits())
@@ -147,7 +160,7 @@ def _begin(
         sent["name"] = read.name
     try:
         return (pool or _shared_pool()).submit(
-            _in_worker, _sendable(read), spec, target, sent, seconds=limits.seconds, grace=_END_SECONDS
+            _in_worker, _sendable(read), spec, suffix, sent, seconds=limits.seconds, grace=_END_SECONDS
         )
     except TypeError as error:
         kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in (source, *marks.values())))

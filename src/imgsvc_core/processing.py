@@ -138,17 +138,27 @@ def process_until(
     source: Source,
     spec: Request | None = None,
     target: Target | None = None,
+    *,
+    suffix: str = "",
     **options: Unpack[ProcessOptions],
 ) -> Result[Any]:
-    """Do what `process` does, in the time of a deadline, which another thread may interrupt."""
+    """Do what `process` does, in the time of a deadline, which another thread may interrupt.
+
+    ``suffix`` is that of the file into which the caller writes what an open target gets.
+    """
+    wanted = _Wanted(parse_for(target, spec), target, suffix=suffix)
+    [result] = _run(source, [wanted], deadline=deadline, **options)
+    return result
+
+
+def parse_for(target: Target | None, spec: Request | None) -> Spec:
+    """Return the spec of a request, and check its target."""
     if target is not None:
         check_target(target)
     elif isinstance(spec, str | os.PathLike):
         expected = "The request must be operations or a JSON object; pass a path of the result as 'target'"
         raise SpecError([Problem("", expected, f"got '{os.fspath(spec)}'")])
-    wanted = _Wanted(parse({} if spec is None else spec), target)
-    [result] = _run(source, [wanted], deadline=deadline, **options)
-    return result
+    return parse({} if spec is None else spec)
 
 
 @overload
@@ -225,12 +235,13 @@ def to_numpy(
 class _Wanted:
     """A wanted result: the request, its target, and its name among variants.
 
-    The ``file`` of a target is open during the work.
+    The ``file`` of a target is open during the work. ``suffix`` names the format, unless the request does.
     """
 
     spec: Spec
     target: Target | None = None
     file: BinaryIO | None = None
+    suffix: str = ""
     variant: str | None = None
 
 
@@ -416,13 +427,12 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
     with _naming(one.variant):
-        suffix = "" if one.target is None else suffix_of(one.target)
         return compile_plan(
             one.spec,
             info,
             limits=job.limits,
             seen=seen,
-            suffix=suffix,
+            suffix=one.suffix or suffix_of(one.target),
             accept=job.accept,
             keeps_pixels=one.target is None,
         )

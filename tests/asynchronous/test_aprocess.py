@@ -161,6 +161,29 @@ async def test_cancelling_ends_the_work(isolated: bool) -> None:
 
 
 @ISOLATED
+async def test_cancelling_leaves_no_part_of_a_target(isolated: bool, tmp_path: Path) -> None:
+    target = tmp_path / "never.png"
+    task = asyncio.create_task(
+        imgsvc.aprocess(photo("cat"), endless(), target, isolated=isolated, limits=NO_LIMITS)
+    )
+    while not busy():
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await idle()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_process_that_is_ended_leaves_no_part_of_a_target(tmp_path: Path) -> None:
+    limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.5)
+    with pytest.raises(imgsvc.TimeLimitExceeded):
+        await imgsvc.aprocess(noise(2000), {"output": {"effort": 9}}, tmp_path / "never.avif", limits=limits)
+    assert list(tmp_path.iterdir()) == []
+
+
+@ISOLATED
 async def test_cancelling_twice_is_as_cancelling_once(isolated: bool) -> None:
     task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
     while not busy():

@@ -69,9 +69,9 @@ class Palette(Fact):
     """The main colors with their shares of the picture, the largest first.
 
     k-means in Oklab with at most 6 colors; shares are parts of 1, rounded to 3 digits. A pixel counts by its
-    alpha, so the palette of an invisible picture is empty. Colors that look alike are one, and so are
-    those of less than 1 % with the nearest. A color that most pixels of its group have is told exactly; any
-    other is the mean of its group.
+    alpha, so the palette of an invisible picture is empty. Colors nearer than 0.06 in Oklab are one,
+    and a group of less than 1 % belongs to the nearest. A color that most pixels of its group have is told
+    exactly; any other is the mean of its group.
     """
 
     name = "palette"
@@ -112,8 +112,9 @@ class Lqip(Fact):
 class Phash(Fact):
     """A perceptual hash of 64 bits in hexadecimal: similar pictures differ in few bits.
 
-    The signs of the 8 x 8 lowest frequencies against their median, from the discrete cosine transform of
-    32 x 32 gray pixels, as ``imagehash.phash`` gives them. Transparent pixels lie on ``output.background``.
+    A bit for each of the 8 x 8 lowest frequencies, row by row, which is 1 above their median. They come from
+    the discrete cosine transform of 32 x 32 gray pixels, as in ``imagehash.phash``. Transparent pixels lie
+    on ``output.background``.
     """
 
     name = "phash"
@@ -124,8 +125,9 @@ class Phash(Fact):
 class Sharpness(Fact):
     """How much fine detail there is: 0 without any; a blurred photograph has a lower value than a sharp one.
 
-    The variance of the Laplacian (4 neighbors, edges repeated) of luma from 0 to 255, in squared levels, as
-    OpenCV users compute it to find blurred photographs. Transparent pixels lie on ``output.background``.
+    The variance of the Laplacian (4 neighbors, edges repeated) of luma (Rec. 601) from 0 to 255, in squared
+    levels, as OpenCV users compute it to find blurred photographs. Transparent pixels lie on
+    ``output.background``.
     """
 
     name = "sharpness"

@@ -287,9 +287,11 @@ def encode(result: Result[Any]) -> Finished:
     return result._encoding.finished()
 
 
-def written(result: Result[bytes]) -> Result[None]:
-    """Return a result whose bytes went to a target."""
-    return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(encode(result), data=None)))
+def written(result: Result[Any], name: str) -> Result[None]:
+    """Return a result whose bytes went to a target of a name."""
+    ended = encode(result)
+    output = attrs.evolve(ended.output, name=name)
+    return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(ended, output=output, data=None)))
 
 
 class Variants(dict[str, Result[Data]]):
