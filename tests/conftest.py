@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from imgsvc_core._runtime import libvips
 from imgsvc_core._runtime.forkserver import Forkserver
 from tests.support.golden import GoldenCheck
 
@@ -36,6 +37,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # pytest keeps errors, and the pictures in their frames. Were these to end while libvips logs, which may be in
 # any of its threads, they would log as well, and GLib would end the process.
 logging.getLogger("pyvips").disabled = True
+
+# Commands that run in the process of a test would leave it without the loaders that others compare with.
+setattr(libvips, "_guard", lambda: None)  # noqa: B010
 
 # The processes that tests start would compile every module anew, which takes longer than most tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

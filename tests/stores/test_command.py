@@ -28,9 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> Pat
         return write(*args, **{**options, "endpoints": {"aws": s3.url}})
 
     monkeypatch.setattr(stores, "write", write_here)
-    monkeypatch.setattr(
-        "imgsvc_core._runtime.libvips.guard", lambda: None
-    )  # this process is not the command's own
     monkeypatch.chdir(tmp_path)
     for name in ("one.jpg", "two.png"):
         as_vips(coffee()).write_to_file(str(tmp_path / name))

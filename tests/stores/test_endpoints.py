@@ -28,9 +28,6 @@ async def test_the_url_begins_with_the_public_address(server: Failing) -> None:
 def test_the_command_takes_endpoints(
     server: Failing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "imgsvc_core._runtime.libvips.guard", lambda: None
-    )  # this process is not the command's own
     (tmp_path / "one.png").write_bytes(encoded.png().data)
     (tmp_path / "store.json").write_text(json.dumps(_AWS))
     arguments = ["process", str(tmp_path / "one.png"), "--store", str(tmp_path / "store.json"), "--json"]
