@@ -490,6 +490,14 @@ def test_requests_that_look_alike_are_not_taken_for_each_other(right: object, wr
             parse({"resize": {"width": wrong}})
 
 
+def test_words_have_one_order_and_come_once() -> None:
+    """Equal requests are equal, and so have one digest."""
+    first = parse({"output": {"facts": ["lqip", "blurhash", "lqip"]}})
+    assert first == parse({"output": {"facts": {"blurhash", "lqip"}}})
+    assert first.output is not None
+    assert first.output.facts == ("blurhash", "lqip")
+
+
 def test_minus_zero_is_zero() -> None:
     plain, minus = (parse({"adjust": {"opacity": zero}}) for zero in (0.0, -0.0))
     assert repr(plain) == repr(minus)
