@@ -38,6 +38,11 @@ class Catalog:
     broken: tuple[str, ...]
     digest: str
 
+    @property
+    def colored(self) -> bool:
+        """True if a font has letters in several colors."""
+        return any(font.colored for font in self.fonts)
+
     def has(self, letter: str) -> bool:
         """Return True if a font has a letter. Fonts are read until one has it."""
         return any(_has(font, ord(letter)) for font in self.fonts)

@@ -14,6 +14,7 @@ _MOST_TABLES = 200
 _MOST_FACES = 500
 _FAMILY, _TYPOGRAPHIC_FAMILY = 1, 16
 _WINDOWS, _UNICODE, _MACINTOSH = 3, 0, 1
+_COLORS = frozenset({b"COLR", b"CBDT", b"SVG ", b"sbix"})
 _LATER_FORMATS = (12, 13)
 
 Read = Callable[[int, int], bytes]
@@ -21,12 +22,16 @@ Read = Callable[[int, int], bytes]
 
 @frozen
 class FontFile:
-    """The families of a file, where its tables of letters are, and a digest of its content."""
+    """The families of a file, where its tables of letters are, and a digest of its content.
+
+    ``colored`` says whether letters have colors of their own.
+    """
 
     path: Path
     families: tuple[str, ...]
     tables: tuple[tuple[int, int], ...]
     digest: bytes
+    colored: bool
 
 
 def read_font(path: Path) -> FontFile:
@@ -51,6 +56,7 @@ def read_font(path: Path) -> FontFile:
 
         families: dict[str, None] = {}
         found: list[tuple[int, int]] = []
+        colored = False
         digest = hashlib.sha256(size.to_bytes(8, "big"))
         for start in _faces(read(0, min(size, 12 + 4 * _MOST_FACES))):
             tables, directory = _tables(read, start)
@@ -58,10 +64,11 @@ def read_font(path: Path) -> FontFile:
             if not {b"name", b"cmap"} <= tables.keys():
                 raise ValueError("it has no names or no letters")
             families |= dict.fromkeys(_names(read(*tables[b"name"])))
+            colored = colored or not _COLORS.isdisjoint(tables)
             found.append(tables[b"cmap"])
     if not families:
         raise ValueError("it has no family")
-    return FontFile(path, tuple(families), tuple(dict.fromkeys(found)), digest.digest())
+    return FontFile(path, tuple(families), tuple(dict.fromkeys(found)), digest.digest(), colored)
 
 
 def letters_of(font: FontFile) -> list[tuple[int, int]]:

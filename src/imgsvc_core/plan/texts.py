@@ -34,6 +34,12 @@ class TextPlan:
     size: float
 
     @property
+    def only_color(self) -> Color | None:
+        """The color of all letters, or None if there are several, or fonts with colors of their own."""
+        colors = {run.color for run in self.runs}
+        return colors.pop() if len(colors) == 1 and not catalog().colored else None
+
+    @property
     def letters(self) -> str:
         """The whole text."""
         return "".join(run.text for run in self.runs)
