@@ -17,6 +17,7 @@ from imgsvc_core.fonts import catalog as module_of_catalog
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.texts import planned_text
 from imgsvc_core.spec.layers import Text
+from tests.support import encoded
 
 pytest.importorskip("fontpkg_inter")
 pytest.importorskip("manimgx_fonts")
@@ -96,6 +97,25 @@ def test_another_font_is_another_request(tmp_path: Path, monkeypatch: pytest.Mon
     # A spec remembers its digest, so this one is not taken from the cache of parsed requests.
     assert imgsvc.Spec(layers=TEXT["layers"]).digest != first
     assert imgsvc.Spec(resize={"width": 9}).digest == plain
+
+
+FORK = """
+import os, imgsvc_core as imgsvc
+imgsvc.process(open("a.png", "rb").read(), {"layers": [{"text": {"text": "a", "size": 9}}]}, threads=1).data
+if child := os.fork():
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+try:
+    imgsvc.process(open("a.png", "rb").read(), {"layers": [{"text": {"text": "b", "size": 9}}]}).data
+except imgsvc.ForkedProcess:
+    os._exit(7)
+"""
+
+
+@pytest.mark.processes
+def test_a_fork_of_a_process_that_drew_text_is_refused_instead_of_waiting(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(encoded.png().data)
+    done = subprocess.run([sys.executable, "-c", FORK], cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 7
 
 
 DRAW = """

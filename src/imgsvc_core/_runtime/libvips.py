@@ -41,8 +41,12 @@ def _guard() -> None:
                 pyvips.operation_block_set(family, False)
 
 
-_workers_at_fork = False
-_lacks_workers = False
+_workers_at_fork = _fonts_at_fork = False
+_lacks_workers = _lacks_fonts = False
+_FORKED = (
+    "This process was forked after its parent had {done}, and {library} does not work in it: start processes "
+    "by 'spawn' or 'forkserver', as with multiprocessing.get_context('spawn')."
+)
 
 
 def check_not_forked() -> None:
@@ -52,21 +56,30 @@ def check_not_forked() -> None:
         ForkedProcess: a child does not have these threads, and libvips would wait for them forever.
     """
     if _lacks_workers:
-        raise ForkedProcess(
-            "This process was forked after its parent had processed images, and libvips does not work in it: "
-            "start processes by 'spawn' or 'forkserver', as with multiprocessing.get_context('spawn')."
-        )
+        raise ForkedProcess(_FORKED.format(done="processed images", library="libvips"))
+
+
+def check_text_not_forked() -> None:
+    """Refuse to draw text in a process that was forked after its parent had drawn some.
+
+    Raises:
+        ForkedProcess: a child does not have the thread of Pango, which would wait for it forever.
+    """
+    if _lacks_fonts:
+        raise ForkedProcess(_FORKED.format(done="drawn text", library="Pango"))
 
 
 def _before_fork() -> None:
-    """Return True if libvips has threads in this process. They end after some idle seconds."""
-    global _workers_at_fork
-    _workers_at_fork = any(_name_of(thread) == "libvips worker" for thread in _THREADS.glob("*"))
+    """Note if libvips and Pango have threads here. Those of libvips end after some idle seconds."""
+    global _workers_at_fork, _fonts_at_fork
+    names = [_name_of(thread) for thread in _THREADS.glob("*")]
+    _workers_at_fork = "libvips worker" in names
+    _fonts_at_fork = any(name.startswith("[pango]") for name in names)
 
 
 def _after_fork_in_child() -> None:
-    global _lacks_workers
-    _lacks_workers = _lacks_workers or _workers_at_fork
+    global _lacks_workers, _lacks_fonts
+    _lacks_workers, _lacks_fonts = _lacks_workers or _workers_at_fork, _lacks_fonts or _fonts_at_fork
 
 
 def _name_of(thread: Path) -> str:

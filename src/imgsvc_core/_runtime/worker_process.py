@@ -41,7 +41,7 @@ from imgsvc_core._runtime.worker_messages import (
 )
 from imgsvc_core._runtime.worker_setup import preload, prepare_worker
 from imgsvc_core.errors import ImgsvcError, MemoryLimitExceeded, SpecError
-from imgsvc_core.fonts import use_fonts
+from imgsvc_core.fonts import name_fonts
 
 _LIBC = ctypes.CDLL(None)
 _LEFT_TO_THE_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -69,7 +69,7 @@ def main(
     prepare_worker(memory_bytes)
     if preloads:
         preload()
-        use_fonts()
+        name_fonts()  # a text that is drawn here would leave workers without the thread of Pango
     else:
         import_module("imgsvc_core.processing")
     for module in modules:

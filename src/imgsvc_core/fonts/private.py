@@ -11,15 +11,13 @@ from imgsvc_core.fonts.catalog import catalog
 _CONFIGURATION = "FONTCONFIG_FILE"
 
 
-@functools.cache
-def use_fonts() -> None:
-    """Name the allowed fonts to fontconfig, for this process and those that it starts.
+def name_fonts() -> bool:
+    """Name the allowed fonts in the environment, where fontconfig finds them at the first text.
 
-    fontconfig reads its configuration once, at the first text or drawing with text. Without allowed fonts, or
-    if the environment names a configuration, nothing changes.
+    Return False if there are none, or if the environment names a configuration.
     """
     if _CONFIGURATION in os.environ or not catalog().families:
-        return
+        return False
     import hashlib  # loads OpenSSL
     import tempfile
 
@@ -32,6 +30,23 @@ def use_fonts() -> None:
             file.write(text)
         os.replace(name, path)
     os.environ[_CONFIGURATION] = str(path)
+    return True
+
+
+@functools.cache
+def use_fonts() -> None:
+    """Show fontconfig the allowed fonts, and no others.
+
+    It reads its configuration at the first text of a process, which is drawn here. Pango then has a thread,
+    so a process that is forked later cannot draw text.
+    """
+    if name_fonts():
+        import pyvips
+
+        try:
+            pyvips.Image.text("x", font="9px", dpi=72)
+        finally:
+            del os.environ[_CONFIGURATION]  # programs that are started have fonts of their own
 
 
 def _folder() -> Path:

@@ -74,7 +74,7 @@ async def test_texts_are_written_by_the_fonts_of_the_service(site: Site) -> None
     plain, written = [
         await site.get(site.signer.url("photos/photo.jpg", request)) for request in ({}, {"layers": layers})
     ]
-    assert (plain.status, written.status) == (200, 200)
+    assert (plain.status, written.status) == (200, 200), written.body
     assert plain.body != written.body
     for text, key in (
         ({"text": "a", "size": 9, "font": "Arial"}, "font"),

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import use_fonts
@@ -44,6 +45,7 @@ class _Extent:
 
 def draw_text(laid: Laid) -> Drawn:
     """Return a text with alpha."""
+    check_text_not_forked()
     use_fonts()
     plan, (width, height) = laid.text_plan, laid.sides
     try:
@@ -259,7 +261,8 @@ def _reduced(image: pyvips.Image, zoom: int, color: Color | None) -> tuple[pyvip
 
 
 def _right(image: pyvips.Image, zoom: int) -> int:
-    return math.ceil((image.get("xoffset") + image.width) / zoom)
+    right: int = image.get("xoffset") + image.width
+    return math.ceil(right / zoom)
 
 
 def _bottom(image: pyvips.Image) -> int:
