@@ -81,6 +81,7 @@ def runs(pid: int) -> bool:
     return state not in "ZX"
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
     async with open_pool() as pool:
         outcome = await pool.run(tasks.Tell(), SOURCE, account="a")
@@ -88,6 +89,7 @@ async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
         assert outcome.data == SOURCE.read_bytes()[::-1]
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_source_may_lie_in_memory() -> None:
     descriptor = os.memfd_create("source")
     try:
@@ -99,6 +101,7 @@ async def test_a_source_may_lie_in_memory() -> None:
         os.close(descriptor)
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_large_source_and_result_travel_whole(tmp_path: Path) -> None:
     source = tmp_path / "large"
     source.write_bytes(os.urandom(30_000_000))
@@ -106,6 +109,7 @@ async def test_a_large_source_and_result_travel_whole(tmp_path: Path) -> None:
         assert (await pool.run(tasks.Tell(), source, account="a")).data == source.read_bytes()[::-1]
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -> None:
     async with open_pool(tasks_per_worker=3) as pool:
         pids = [await pid_of(pool) for _ in range(7)]
@@ -113,11 +117,13 @@ async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -
     assert pool.ends["replaced"] == 2
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_the_worker_that_worked_last_is_used_again_first() -> None:
     async with open_pool(workers=3, spare=1) as pool:
         assert len({await pid_of(pool) for _ in range(8)}) == 1
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_errors_of_the_library_arrive_as_they_are() -> None:
     async with open_pool() as pool:
         with pytest.raises(CorruptImage, match=r"^The image is damaged\.$"):
@@ -127,6 +133,7 @@ async def test_errors_of_the_library_arrive_as_they_are() -> None:
         assert [item.path for item in caught.value.problems] == ["resize.width", "flip"]
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_mistake_of_ours_is_no_error_of_the_picture() -> None:
     async with open_pool() as pool:
         before = await pid_of(pool)
@@ -142,6 +149,7 @@ async def test_nothing_that_a_library_writes_reaches_the_log(capfd: pytest.Captu
     assert "SECRET" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_crash_costs_one_task() -> None:
     async with open_pool() as pool:
         with pytest.raises(WorkerDied, match="died: ask for less"):
@@ -230,6 +238,7 @@ async def lack_processes(group: str) -> str:
     return "as it should be"
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_gone() -> None:
     async with open_pool() as pool:
         worker = await pid_of(pool)
@@ -293,6 +302,7 @@ async def test_a_task_past_its_limit_is_killed_and_told_with_the_limit_that_was_
         assert pool.ends["timeout"] == 1
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_hung_workers_hold_up_nobody() -> None:
     """Four workers hang in native code. The time they take to end is not added up, and others go on."""
     async with open_pool(4, extra=2) as pool:
@@ -327,6 +337,7 @@ async def test_cancelling_kills_the_work() -> None:
         assert await pid_of(pool) != before
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_cancelling_in_the_queue_costs_no_worker() -> None:
     async with open_pool() as pool:
         before = await pid_of(pool)
@@ -434,6 +445,7 @@ async def test_no_process_outlives_the_pool() -> None:
     assert pool.workers.forkserver is None
 
 
+@pytest.mark.usefixtures("shared_fork_server")
 async def test_cores_are_shared_between_the_tasks_that_run() -> None:
     async with open_pool(2) as pool:
         assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 2
