@@ -17,7 +17,7 @@ import pytest
 import pyvips
 from PIL import Image
 
-from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.loading import load
@@ -270,6 +270,20 @@ class TestWebp:
     def test_profile_and_orientation(self) -> None:
         data = pillow(PHOTO, "WEBP", lossless=True, icc_profile=SRGB_PROFILE, exif=with_orientation(8))
         check(data, profile=True, orientation=8)
+
+    def test_the_first_of_several_exif_chunks_counts(self) -> None:
+        data, other = (pillow(PHOTO, "WEBP", exif=with_orientation(number)) for number in (8, 3))
+        chunks = data[12:] + other[other.index(b"EXIF") :]
+        both = b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks
+        assert facts(both).orientation == 8
+
+    @pytest.mark.parametrize("place", [4, 7])
+    def test_canvas_and_picture_have_one_size(self, place: int) -> None:
+        data = bytearray(pillow(PHOTO, "WEBP", exif=with_orientation(8)))
+        assert data[12:16] == b"VP8X"
+        data[20 + place] ^= 1
+        with pytest.raises(CorruptImage, match="its canvas and its picture differ in size"):
+            facts(bytes(data))
 
     @pytest.mark.parametrize("loop", [0, 1, 5])
     def test_animation(self, loop: int) -> None:

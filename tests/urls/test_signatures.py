@@ -71,6 +71,7 @@ def test_a_cut_path_is_refused(length: int) -> None:
         (signed().replace(TEXT, "=" + TEXT), "must begin with its signature"),
         (f"/unsigned{TEXT}", "must be signed, got 'unsigned'"),
         (f"/UNSIGNED{TEXT}", "must begin with its signature"),
+        ("/" + signed(), "must begin with its signature"),
         (TEXT, "must begin with its signature"),
         ("/" + "\udc80" * 5000 + "/", "must begin with its signature"),
         ("", "must begin with its signature"),
