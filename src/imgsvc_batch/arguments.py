@@ -16,6 +16,7 @@ from imgsvc_batch.places import (
     absolute,
     expected_target,
     is_in_memory,
+    is_remote,
     is_storable,
     parts_of,
     relative,
@@ -252,7 +253,7 @@ class Batch:
             },
             overwrite=self.overwrite,
             staging_folder=self.staging_folder,
-            remote=is_url(self.source) or is_url(self.target),
+            remote=is_remote(self.source) or is_remote(self.target),
         )
 
     def fingerprint(self, job: Job) -> str:

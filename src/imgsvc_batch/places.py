@@ -14,6 +14,7 @@ from imgsvc_core.sources import is_url
 
 _WILDCARDS = frozenset("*?[")
 _WITH_QUERIES = "http://", "https://"
+_LOCAL = frozenset({"file", "local"})
 _CACHES = frozenset({"blockcache", "cached", "filecache", "simplecache"})
 """Protocols that only cache the next link of a chain."""
 
@@ -112,6 +113,12 @@ def expected_target(target: str) -> str:
 def is_in_memory(place: str) -> bool:
     """Return True for ``memory://``, which no other process can reach."""
     return is_url(place) and any(_scheme(link) == "memory" for link in place.split("::"))
+
+
+def is_remote(place: str) -> bool:
+    """Return True if a place is not on this machine. A chain ends with the place of the archive."""
+    last = place.rpartition("::")[2]
+    return is_url(place) and "://" in last and _scheme(last) not in _LOCAL
 
 
 def _split_chain(place: str) -> tuple[str, str, str]:

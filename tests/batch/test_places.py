@@ -13,7 +13,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Event, Summary
-from imgsvc_batch.places import join, relative, split_pattern
+from imgsvc_batch.places import is_remote, join, relative, split_pattern
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
 from tests.support import encoded, requires
@@ -171,3 +171,18 @@ def test_results_that_are_taken_back_take_no_room(tmp_path: Path) -> None:
     )
     assert (summary.done, summary.failed) == (0, 1)
     assert [path.name for path in target.rglob("*") if path.is_file()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("place", "remote"),
+    [
+        ("/photos", False),
+        ("zip://::/photos.zip", False),
+        ("tar://a/*.jpg::file:///photos.tar", False),
+        ("zip://::s3://bucket/photos.zip", True),
+        ("s3://bucket/photos", True),
+        ("memory://photos", True),
+    ],
+)
+def test_archives_are_where_their_file_is(place: str, remote: bool) -> None:
+    assert is_remote(place) == remote
