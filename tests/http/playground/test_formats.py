@@ -108,6 +108,29 @@ def test_transparency_is_compared_with_png_and_warned_about(open_page: Open) -> 
     page.locator(".panel > .loss").filter(has_text="has no transparency").wait_for()
 
 
+def test_sizes_are_told_before_the_pixels_to_compare_with_are_loaded(open_page: Open) -> None:
+    """A lossless picture takes long over a slow connection."""
+    page = open_page('request={"resize":{"width":160}}').page
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        is_reference = '"png"' in (route.request.post_data or "")
+        held.append(route) if is_reference else route.continue_()
+
+    page.route("**/playground/previews/*", hold)
+    page.get_by_role("tab", name="Formats").click()
+    rows = {name: page.locator(f"[data-format={name}] td.amount") for name in ("avif", "webp", "jpg")}
+    for row in rows.values():
+        row.first.filter(has_text="kB").wait_for()
+        assert row.nth(1).inner_text() == "…"
+    page.get_by_role("button", name="webp", exact=True).click()
+    expect_summary(page, "webp")
+    held[0].continue_()
+    page.locator(".formats[aria-busy=false]").wait_for()
+    assert all(float(row.nth(1).inner_text()) > 0 for row in rows.values())
+    expect_summary(page, "webp")
+
+
 def test_rows_are_of_the_request_that_is_shown(open_page: Open) -> None:
     """Sizes of another request do not stay until the new ones are known."""
     page = open_page('request={"resize":{"width":160}}').page

@@ -1,7 +1,7 @@
 /** The same result in several formats: their size, difference and time. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { dssim, type Luma, lumaOf } from "./dssim";
+import { dssim, lumaOf } from "./dssim";
 import type { Change } from "./history";
 import { type Document, toDocument, valuesOf, withFormat } from "./request";
 import { told } from "../shared/service";
@@ -19,7 +19,8 @@ interface Props {
 }
 
 interface Row extends Other {
-  difference: number;
+  /** Undefined until the pixels before encoding are loaded, which takes longest. */
+  difference?: number;
 }
 
 /** The rows by format. A text says why there is no row. */
@@ -43,14 +44,14 @@ export function Formats({ declarations, source, request, result, set, onLook }: 
   const { flatten, background } = valuesOf(request, "output");
   const reference = { ...toDocument(request, groups), output: { format: REFERENCE, flatten, background } };
   useEffect(() => () => onLook(null), [onLook]);
-  const rows = useComparison(source, JSON.stringify({ reference, documents }), header);
+  const { rows, isDone } = useComparison(source, JSON.stringify({ reference, documents }), header);
   if (typeof rows === "string") return <p class="error">{rows}</p>;
   const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.result.facts.output.bytes)));
   const listed = compared.some((format) => format === result?.facts.output.format);
   return (
     <>
       {!listed && <Losses losses={result?.facts.notes} />}
-      <table class="formats" aria-busy={compared.some((format) => rows[format] === undefined)}>
+      <table class="formats" aria-busy={!isDone}>
         <thead>
           <tr>
             <th scope="col">Format</th>
@@ -146,7 +147,7 @@ function Cells({ row, largest }: { row: Row | string | undefined; largest: numbe
       <td class="meter">
         <span style={{ width: row ? `${(row.result.facts.output.bytes / largest) * 100}%` : "0" }} />
       </td>
-      <td class="amount">{row ? row.difference.toFixed(4) : ""}</td>
+      <td class="amount">{row ? (row.difference?.toFixed(4) ?? "…") : ""}</td>
       <td class="amount">{row ? text.milliseconds(row.result.facts.timing.encode) : ""}</td>
     </>
   );
@@ -162,39 +163,44 @@ interface Compared {
   source: Source | null;
   asked: string;
   rows: Rows | string;
+  isDone: boolean;
 }
 
-const NO_ROWS: Rows = {};
+const NOTHING: Compared = { source: null, asked: "", rows: {}, isDone: false };
 
 /** Returns the rows so far, or why there are none. Documents come as text, so that equal ones compare as equal. */
-function useComparison(source: Source | null, asked: string, header: string): Rows | string {
-  const [found, setFound] = useState<Compared>({ source: null, asked: "", rows: NO_ROWS });
+function useComparison(source: Source | null, asked: string, header: string): Pick<Compared, "rows" | "isDone"> {
+  const [found, setFound] = useState(NOTHING);
   useEffect(() => {
     if (!source) return;
     const abort = new AbortController();
     const known: Record<string, Row | string> = {};
-    const show = (rows: Rows | string) => {
-      if (!abort.signal.aborted) setFound({ source, asked, rows });
+    const show = (rows: Rows | string, isDone = false) => {
+      if (!abort.signal.aborted) setFound({ source, asked, rows, isDone });
     };
-    const made = (document: Document) => preview({ source, document }, header, abort.signal);
-    const measured = async (document: Document, reference: Luma): Promise<Row> => {
-      const result = await made(document);
-      return { document, result, difference: dssim(reference, await lumaOf(result.shown)) };
+    const made = async (document: Document): Promise<Row> => {
+      return { document, result: await preview({ source, document }, header, abort.signal) };
     };
     const compare = async () => {
       const { reference, documents } = JSON.parse(asked) as Asked;
-      const pixels = await lumaOf((await made(reference)).shown);
       for (const [format, document] of Object.entries(documents)) {
         if (abort.signal.aborted) return;
-        known[format] = await measured(document, pixels).catch(told);
+        known[format] = await made(document).catch(told);
         show({ ...known });
       }
+      const pixels = await lumaOf((await made(reference)).result.shown);
+      for (const [format, row] of Object.entries(known)) {
+        if (typeof row === "string" || abort.signal.aborted) continue;
+        known[format] = { ...row, difference: dssim(pixels, await lumaOf(row.result.shown)) };
+        show({ ...known });
+      }
+      show({ ...known }, true);
     };
-    const timer = setTimeout(() => void compare().catch((reason: unknown) => show(told(reason))), DELAY_MS);
+    const timer = setTimeout(() => void compare().catch((reason: unknown) => show(told(reason), true)), DELAY_MS);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
   }, [source, asked, header]);
-  return found.source === source && found.asked === asked ? found.rows : NO_ROWS;
+  return found.source === source && found.asked === asked ? found : NOTHING;
 }
