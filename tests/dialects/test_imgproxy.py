@@ -105,6 +105,16 @@ def test_sizes(options: str, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stored", "width", "size"), [((864, 999), 48, (48, 56)), ((546, 2359), 39, (39, 168))]
+)
+def test_sides_are_rounded_as_from_a_jpeg_that_is_decoded_small(
+    stored: tuple[int, int], width: int, size: tuple[int, int]
+) -> None:
+    """At an eighth, as at a quarter they would be a pixel more or less."""
+    assert planned_size(url(f"w:{width}"), facts("jpg", *stored)) == size
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         ("w:801", {"resize": {"mode": "stretch", "width": 801, "height": 654}}),

@@ -350,6 +350,7 @@ def test_limits_of_urls(options: str, info: imgsvc.ImageInfo, refused_by: str | 
         ("w:300/pd:50/mrd:200", (200, 170)),
         ("rs:fit:300:300:0:1/mrd:100", (100, 100)),
         ("w:90/mrd:100", (90, 72)),
+        ("w:101/mrd:100", (100, 80)),
     ],
 )
 def test_the_largest_side_of_results(options: str, size: tuple[int, int]) -> None:

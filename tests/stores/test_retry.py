@@ -14,6 +14,8 @@ import pytest
 from aiohttp import web
 
 import imgsvc_stores as stores
+from imgsvc_core.spec.store.parsing import parse_store
+from imgsvc_stores.retry import retry
 
 _STORE = {
     "provider": "aws",
@@ -190,3 +192,21 @@ def test_the_environment_changes_nothing(name: str, value: str, monkeypatch: pyt
             assert await store.put(_ITEM) == f"{url}/cats/cat.webp"
 
     asyncio.run(run())
+
+
+def test_no_pause_is_longer_than_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, pauses = parse_store(_STORE), list[float]()
+
+    async def fail() -> str:
+        raise stores.StoreUnavailable("not now")
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 12:
+            raise KeyError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(KeyError):
+        asyncio.run(retry(fail, spec))
+    assert 0.1 <= pauses[0] <= 0.2
+    assert 2.5 <= max(pauses) <= 5

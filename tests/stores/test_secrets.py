@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
+from urllib.parse import quote, quote_plus
 
 import pytest
 from aiohttp import web
 
 import imgsvc_stores as stores
 from imgsvc_core import errors
+from imgsvc_stores.masking import masked
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -137,3 +140,15 @@ def test_redirections_are_not_followed(
 
 async def elsewhere(request: web.Request) -> web.Response:
     raise AssertionError("somebody followed a redirection")
+
+
+SECRET = 'pass/word+of "ours" ü'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [SECRET, json.dumps(SECRET)[1:-1], quote(SECRET), quote(SECRET, safe=""), quote_plus(SECRET)],
+    ids=["plain", "JSON", "path", "percent", "form"],
+)
+def test_secrets_are_masked_in_every_notation(written: str) -> None:
+    assert masked(f"before {written} after", [SECRET, ""]) == "before *** after"
