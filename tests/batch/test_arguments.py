@@ -9,6 +9,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Template
+from imgsvc_batch.arguments import default_manifest
 from imgsvc_batch.previewing import preview
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, VARIANTS, fill
@@ -33,6 +34,11 @@ NOT_UTF8 = "b\udcff"
         ({"variants": None}, "'variants' parameter must be one or more specs by their names"),
         ({"variants": {NOT_UTF8: SPEC}}, "'variants' parameter must be specs by names that are UTF-8"),
         ({"variants": {1: SPEC}}, "'variants' parameter must be specs by names"),
+        ({"variants": {"a/b": SPEC}}, "'variants' parameter must be specs by names without '/'"),
+        (
+            {"variants": {".a": SPEC}},
+            "'variants' parameter must be specs by names without '/' and without '.'",
+        ),
         ({"template": NOT_UTF8 + "{stem}"}, "'template' parameter must be .*UTF-8"),
         ({"template": "{stem}\0"}, "'template' parameter must be .*NUL"),
         ({"template": 1}, "'template' parameter must be a template, got 1"),
@@ -90,3 +96,8 @@ def test_going_on_in_two_ways_at_once_is_refused(tmp_path: Path) -> None:
 def test_names_of_results(template: str, key: str, expected: str) -> None:
     path = Template(template).path(key, variant="", width=4, height=3, suffix=".webp", digest="")
     assert path == expected
+
+
+def test_a_slash_at_the_end_of_a_target_makes_no_other_manifest() -> None:
+    first, again, other = map(default_manifest, ("s3://bucket/a", "s3://bucket/a/", "s3://bucket/b"))
+    assert first == again != other

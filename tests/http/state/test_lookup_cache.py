@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from imgsvc_http.state.lookup_cache import LookupCache
 
-SECONDS = 0.1
+SECONDS = 0.5
 
 
 @pytest.mark.asyncio
@@ -39,3 +39,25 @@ async def test_what_is_known_counts_during_an_outage_until_it_is_removed() -> No
     await asyncio.sleep(2 * SECONDS)
     with pytest.raises(OperationalError):
         await cache.get("key")
+
+
+@pytest.mark.asyncio
+async def test_what_was_looked_up_before_a_change_is_not_kept() -> None:
+    stored, begun, go = {"key": "old"}, asyncio.Event(), asyncio.Event()
+
+    async def find(key: str) -> str | None:
+        found = stored[key]
+        if not begun.is_set():
+            begun.set()
+            await go.wait()
+        return found
+
+    cache = LookupCache(find, seconds=60)
+    first = asyncio.create_task(cache.get("key"))
+    await begun.wait()
+    stored["key"] = "new"
+    cache.note_change()
+    assert await cache.get("key") == "new"
+    go.set()
+    await first
+    assert await cache.get("key") == "new"
