@@ -12,10 +12,12 @@ _MOST_DIFFERENCE = 4  # of 255 levels, between the channels of a pixel that stil
 
 def sharpness(copy: WorkingCopy) -> float:
     """Return the variance of the Laplacian of luma, rounded to 2 digits."""
-    levels = np.asarray(copy.luma).astype(np.int16)
-    padded = np.pad(levels, 1, mode="edge")
-    laplacian = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:] - 4 * levels
-    return round(float(laplacian.var(dtype=np.float32)), 2)
+    padded = np.pad(np.asarray(copy.luma), 1, mode="edge").astype(np.int16)
+    laplacian = padded[1:-1, 1:-1] * -4
+    for neighbors in (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]):
+        laplacian += neighbors
+    values = laplacian.ravel().astype(np.float32)
+    return round(max(0.0, float(values @ values / values.size - values.mean() ** 2)), 2)
 
 
 def gray(copy: WorkingCopy) -> bool:

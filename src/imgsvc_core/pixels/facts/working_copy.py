@@ -12,6 +12,7 @@ import numpy as np
 import PIL.Image
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array
 from imgsvc_core.pixels.channels import in_bytes, resampled_premultiplied
@@ -37,8 +38,11 @@ class WorkingCopy:
     def of(cls, image: pyvips.Image | Raster, background: Color) -> WorkingCopy:
         """Return the copy of the first frame of a picture in memory."""
         picture = image.to_vips() if isinstance(image, Raster) else image
-        frame = in_bytes(picture.crop(0, 0, picture.width, picture.get_page_height()))
-        if max(frame.width, frame.height) > WORKING_SIDE:
+        width, height = size_of(picture)
+        if (first := picture.get_page_height()) < height:
+            picture, height = picture.crop(0, 0, width, first), first
+        frame = in_bytes(picture)
+        if max(width, height) > WORKING_SIDE:
             frame = resampled_premultiplied(frame, _reduced)
         pixels = _in_color(to_array(frame))
         alpha = pixels[:, :, 3] if pixels.shape[2] == 4 else None
@@ -108,13 +112,12 @@ def levels_of_light(light: Any) -> Any:
 
 
 def _reduced(frame: pyvips.Image) -> pyvips.Image:
-    """Return a frame at the working size, by whole factors to twice that size, and by Lanczos' kernel."""
-    whole = max(frame.width, frame.height) // (2 * WORKING_SIDE)
+    """Return a frame at the working size, by whole factors to twice that size, and by a cubic kernel."""
+    whole = max(sides := size_of(frame)) // (2 * WORKING_SIDE)
     if whole > 1:
-        frame = frame.shrink(min(whole, frame.width), min(whole, frame.height))
-    factor = max(frame.width, frame.height) / WORKING_SIDE
-    across, down = (min(factor, side) for side in (frame.width, frame.height))
-    return frame.reduce(across, down)
+        frame = frame.shrink(*(min(whole, side) for side in sides))
+    factor = max(sides := size_of(frame)) / WORKING_SIDE
+    return frame.reduce(*(min(factor, side) for side in sides), kernel="cubic")
 
 
 def _in_color(pixels: Any) -> Any:
