@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from imgsvc_core.errors import ImgsvcError, SpecError
+from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 
 
 def echo_json(value: Any) -> None:
@@ -46,10 +46,14 @@ def _who() -> str:
 
 
 def error_lines(error: ImgsvcError) -> list[str]:
-    """Return the sentences of an error, one for each problem."""
+    """Return the sentences of an error, one for each problem, with the path of an item of a list."""
     if isinstance(error, SpecError):
-        return [problem.message for problem in error.problems]
+        return [_with_item(problem) for problem in error.problems]
     return [error.message]
+
+
+def _with_item(problem: Problem) -> str:
+    return f"{problem.path}: {problem.message}" if "[" in problem.path else problem.message
 
 
 def _error_dict(error: ImgsvcError) -> dict[str, Any]:

@@ -179,7 +179,9 @@ def test_pixels_of_layers_follow_the_density_and_percent_stay() -> None:
     assert layer.padding == spec.layers[0].padding
 
 
-def test_the_command_reads_layers_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reads_layers_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("photo.png").write_bytes(png(PHOTO))
     Path("logo").write_bytes(ROCKET)
@@ -190,6 +192,9 @@ def test_the_command_reads_layers_from_a_file(tmp_path: Path, monkeypatch: pytes
     assert run(["process", "photo.png", "-o", "out.png", "--layers", "layers.json"]) == 2
     Path("layers.json").write_text(json.dumps([{"picture": {"id": "none.png"}}]))
     assert run(["process", "photo.png", "-o", "out.png", "--layers", "layers.json"]) == 2
+    Path("layers.json").write_text(json.dumps([BOX, {**BOX, "width": 0}]))
+    assert run(["process", "photo.png", "-o", "out.png", "--layers", "layers.json"]) == 2
+    assert "imgsvc: layers[1].width: Layer 'width' parameter must be" in capsys.readouterr().err
 
 
 def test_a_batch_lays_them_over_each_picture(tmp_path: Path) -> None:

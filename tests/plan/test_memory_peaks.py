@@ -151,3 +151,24 @@ def test_drawings_stay_below_the_bound(tmp_path: Path, content: str) -> None:
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="2100" height="2100">{content}</svg>')
     peak, bound = peak_and_bound(path, {"output": {"format": "png"}})
     assert peak < bound
+
+
+LAYERS: dict[str, list[dict[str, Any]]] = {
+    "gradients": [{"gradient": {"from": "80ff0000", "to": "800000ff", "angle": 33}}] * 6,
+    "mixed and turned": [{"shape": {"kind": "ellipse", "color": "f00"}, "rotation": 33, "blend": "hue"}] * 3,
+    "shadows": [{"gradient": {"from": "f00", "to": "00f", "angle": 33}, "shadow": {"blur": 200}}] * 2,
+    "text": [{"text": {"text": "Lorem ipsum " * 99, "size": 60, "outline": {"width": 6, "color": "f00"},
+                       "shadow": {"blur": 40}}, "width": 2800}],
+    "small text": [{"text": {"text": "Lorem ipsum " * 99, "size": 12, "lines": 9}, "width": 800}],
+    "large text": [{"text": {"text": "Big", "size": 1500}}],
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layers_stay_below_the_bound(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("fontpkg_inter")
+    path = tmp_path / "a.jpg"
+    Image.fromarray(mosaic(3000, 2000)).save(path)
+    peak, bound = peak_and_bound(path, {"layers": LAYERS[kind]})
+    assert peak < bound

@@ -110,6 +110,8 @@ class ReceivedWatermarks:
             most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
             plan = compile_plan(request, shown, limits=most, suffix=".png")
             memory += held + plan.memory
+            if isinstance(mark, Laid):
+                memory += mark.below(Size(width, height))
             check_memory(memory, limits)
             inner = partial(self.picture, memory=memory)
             # a picture that stayed watched would keep its decoder until the end

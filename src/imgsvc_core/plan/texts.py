@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 
 from imgsvc_core._runtime.records import frozen
@@ -13,6 +14,8 @@ from imgsvc_core.spec.layers import Text
 from imgsvc_core.spec.layers.text import is_visible
 
 _LARGEST = 4096
+_EVEN = 96  # pixels: letters of this size have spaces that look even
+_MOST_ZOOM = 4
 _MOST_TOLD = 10
 
 
@@ -32,6 +35,14 @@ class TextPlan:
     asked: Text
     runs: tuple[Run, ...]
     size: float
+
+    @property
+    def zoom(self) -> int:
+        """How many times larger letters of this size are drawn.
+
+        Pango puts letters at whole pixels, which would leave uneven spaces between small ones.
+        """
+        return max(1, min(math.ceil(_EVEN / self.size), _MOST_ZOOM))
 
     @property
     def only_color(self) -> Color | None:

@@ -27,8 +27,6 @@ _SPREAD = 16  # pixels more between lines tell how many there are
 _MARKER = "x"
 _ELLIPSIS = "…"
 _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
-_EVEN = 96  # pixels: letters of this size have spaces that look even
-_MOST_ZOOM = 4
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
 _VIRAMA = 9
@@ -80,13 +78,9 @@ class _Layout:
 
     @property
     def zoom(self) -> int:
-        """How many times larger the letters are drawn.
-
-        Pango puts letters at whole pixels, which would leave uneven spaces between small ones.
-        """
-        wanted = math.ceil(_EVEN / self.size)
+        """How many times larger the letters are drawn, as far as Cairo can."""
         possible = int(_LONGEST / (self.size * len(self.plan.letters) + (self.width or 0)))
-        return max(1, min(wanted, possible, _MOST_ZOOM))
+        return max(1, min(possible, attrs.evolve(self.plan, size=self.size).zoom))
 
     def image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
         """Return what libvips draws. ``marker`` adds a line of one letter, which has no descender."""
