@@ -20,6 +20,8 @@ import pytest
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
+from imgsvc_cli import exit_codes
+from imgsvc_core import errors
 from tests.process.pictures import pixels_of
 from tests.support import commands, encoded
 from tests.support.perceptual import distance
@@ -229,6 +231,26 @@ def test_exit_codes(arguments: list[str], code: int, photo: Path, tmp_path: Path
     assert b"Traceback" not in done.stderr
     assert bool(done.stderr) == bool(code)
     assert b"\x1b[" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.SpecError([errors.Problem("a", "wrong")]), 2),
+        (errors.SourceUnreachable("away"), 3),
+        (errors.ImageTooLarge("large"), 4),
+        (errors.WorkerDied("died"), 4),
+        (errors.TargetError("full"), 5),
+        (errors.UnsupportedOperation("no crop"), 6),
+        (errors.MissingDependency("no package"), 6),
+        (errors.MachineFailed("no files"), 8),
+        (ValueError("ours"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_each_error_has_its_exit_code(error: BaseException, code: int) -> None:
+    assert exit_codes.exit_code(error) == code
 
 
 def test_each_problem_has_a_line(photo: Path) -> None:
