@@ -122,14 +122,12 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         await _check_accounts(db, settings.delivery.paying)
         rates = _rates(settings, process)
         stack.push_async_callback(rates.close)
-        fallback = None if settings.delivery.fallback is None else load_fallback(settings.delivery.fallback)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
         memory = process.part_of(settings.server.upload_memory_bytes)
         source_files = _source_files(settings, process, memory)
         sources = SharedSources(source_files, kept_bytes=memory // 4)
         stack.callback(sources.close)
-        origins = Origins(settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds)
         vault = open_vault(settings)
         requests = await stack.enter_async_context(RecentRequests.open(db))
         pipeline = Pipeline(
@@ -162,8 +160,10 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             pipeline=pipeline,
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
-            origins=origins,
-            fallback=fallback,
+            origins=Origins(
+                settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds
+            ),
+            fallback=_fallback(settings),
             metrics=metrics,
             requests=requests,
             access_log=AccessLog(settings.monitoring.access_log, metrics),
@@ -173,6 +173,11 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             services.source_files.clear()
         await workers.start()
         yield services
+
+
+def _fallback(settings: Settings) -> Fallback | None:
+    path = settings.delivery.fallback
+    return None if path is None else load_fallback(path)
 
 
 def _source_files(settings: Settings, process: NodeProcess, memory: int) -> SourceFiles:

@@ -26,7 +26,7 @@ from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
 from imgsvc_core.sources import is_url, shown_url
 
 if TYPE_CHECKING:
-    from imgsvc_batch import Event, Progress, Summary
+    from imgsvc_batch import Batch, Event, Progress, Summary
 
 _LINE_SECONDS = 5.0
 _SHOWN_KINDS = 5
@@ -123,7 +123,7 @@ def run(
     Example: imgsvc batch photos small --resize 300x300 --format webp
     """
     from imgsvc_batch import Batch, run_batch
-    from imgsvc_cli.signals import cancel_on_signals, exit_on_signals
+    from imgsvc_cli.signals import cancel_on_signals
 
     options = {name: given.pop(name) for name in _OPTIONS}
     how = {name: given.pop(name) for name in ("resume", "retry")}
@@ -158,13 +158,18 @@ def run(
     if summary.interrupted:
         return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
-        from imgsvc_batch import Manifest, write_report
-
-        with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
-            write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
+        _write_report(batch, report)
     if not summary.total:
         raise SourceUnreachable(_nothing_found(sources, summary))
     return exit_codes.SOME_FAILED if summary.has_failures else 0
+
+
+def _write_report(batch: Batch, report: Path) -> None:
+    from imgsvc_batch import Manifest, write_report
+    from imgsvc_cli.signals import exit_on_signals
+
+    with exit_on_signals(), Manifest(batch.manifest_path, reading=True) as kept:
+        write_report(kept, batch.target, report, limits=batch.limits, workers=batch.workers)
 
 
 @batch.command("report")

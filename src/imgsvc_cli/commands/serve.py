@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from imgsvc_cli.service_settings import config_option, load_settings, service_pa
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
+    from imgsvc_http.serve import Greeting
     from imgsvc_http.settings import Settings
 
 
@@ -77,23 +79,22 @@ def serve(
         # It loads the library while the service is loaded here.
         settings.fonts.export()
         forkserver = begin_forkserver(sizing_of(settings).worker_memory_bytes, settings.server.scratch)
-        from imgsvc_http.serve import Greeting
         from imgsvc_http.serve import serve as run
         from imgsvc_http.server.log import begin_log
         from imgsvc_http.state.failures import full_disk_named
     begin_log(verbose=verbose)
-
-    def greet(greeting: Greeting) -> None:
-        click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")
-        if settings.playground.enabled:
-            click.echo(f"Playground: {greeting.address}/playground, dashboard: {greeting.address}/dashboard")
-        click.echo("Documentation: imgsvc docs")
-        if greeting.key:
-            click.echo(f"Your API key, shown only now: {greeting.key}")
-        click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
-
     with closing(forkserver), full_disk_named():
-        run(settings, greet, forkserver)
+        run(settings, partial(_greet, has_pages=settings.playground.enabled), forkserver)
+
+
+def _greet(greeting: Greeting, *, has_pages: bool) -> None:
+    click.echo(f"Serving at {greeting.address} until you press Ctrl-C.")
+    if has_pages:
+        click.echo(f"Playground: {greeting.address}/playground, dashboard: {greeting.address}/dashboard")
+    click.echo("Documentation: imgsvc docs")
+    if greeting.key:
+        click.echo(f"Your API key, shown only now: {greeting.key}")
+    click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
 
 def _echo_sizing(settings: Settings, *, as_json: bool) -> None:
