@@ -13,7 +13,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @contextlib.asynccontextmanager
 async def serving(
-    handlers: Mapping[str, Handler], *, tls: ssl.SSLContext | None = None
+    handlers: Mapping[str, Handler], *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
 ) -> AsyncIterator[str]:
     """The URL of a server that answers paths by handlers, over TLS where it is given."""
     app = web.Application()
@@ -21,8 +21,8 @@ async def serving(
         app.router.add_route("*", path, handler)
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    await web.TCPSite(runner, host, 0, ssl_context=tls).start()
     try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

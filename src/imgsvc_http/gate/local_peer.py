@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from aiohttp import web
-from yarl import URL
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-_FORWARDING = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "Via")
+_LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
+_OF_PROXIES = re.compile("x-forwarded-.*|forwarded|via|x-real-ip|cf-connecting-ip", re.IGNORECASE)
 
 _Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Address = tuple[_Host, int]
@@ -22,28 +22,23 @@ _Address = tuple[_Host, int]
 def is_of_own_user(request: web.BaseRequest) -> bool:
     """Return True if the client is a process of the user who runs the service, on this machine.
 
-    It is False on systems that do not tell whose a connection is (only Linux does), and for requests that
-    come through a proxy, from a page of another site, or to another name than those of this machine: such a
-    name may belong to a page of another site, too. Blocks for a moment.
+    It is False on systems that do not tell whose a connection is (only Linux does), and for requests with a
+    header that proxies add, from a page of another site, or to another name than those of this machine: such
+    a name may belong to a page of another site, too. A forwarder of the same user that adds no header is a
+    client like any other. Blocks for a moment.
     """
-    if any(name in request.headers for name in _FORWARDING):
+    headers = request.headers
+    if any(_OF_PROXIES.fullmatch(name) for name in headers):
         return False
-    if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+    if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         return False
-    if not _is_local_name(request.host) or request.transport is None:
+    if not _LOCAL_HOST.fullmatch(headers.get("Host", "")) or request.transport is None:
         return False
     peer = _address(request.transport.get_extra_info("peername"))
     own = _address(request.transport.get_extra_info("sockname"))
-    if peer is None or own is None or not peer[0].is_loopback:
+    if peer is None or own is None or not (peer[0].is_loopback and own[0].is_loopback):
         return False
     return (peer, own, os.getuid()) in _connections()
-
-
-def _is_local_name(host: str) -> bool:
-    try:
-        return URL(f"http://{host}").host in _LOCAL_NAMES
-    except ValueError:
-        return False
 
 
 def _address(told: object) -> _Address | None:
