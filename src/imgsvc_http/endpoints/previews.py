@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -14,6 +14,7 @@ import attrs
 
 from imgsvc_core import FORMATS
 from imgsvc_http.answering.answers import Preview, documented
+from imgsvc_http.answering.bodies import Body
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.answering.json_schema import FILE, form_schema, path_parameter
@@ -51,21 +52,25 @@ async def keep(call: Call) -> KeptSourceAnswer:
     """
     if call.request.content_type == "application/json":
         return await _keep_from_url(call)
-    kept = call.services.kept_sources
-    limit = min(call.services.settings.limits.source_bytes or kept.most_bytes, kept.most_bytes)
     with call.services.source_files.file(call.request.content_length, call.account) as file:
-        name = (await call.form(file, limit)).name
+        name = (await call.form(file, _most_bytes(call))).name
         return await _kept(call, file.path, name)
 
 
 async def _keep_from_url(call: Call) -> KeptSourceAnswer:
-    limits = call.services.settings.limits
+    limits = attrs.evolve(call.services.settings.limits, source_bytes=_most_bytes(call))
     request = parse_request(await call.json(), limits, fetching=True)
     source, release = await call.services.pipeline.fetched(request, call.account)
     try:
         return await _kept(call, source.path, source.name)
     finally:
         release()
+
+
+def _most_bytes(call: Call) -> int:
+    """Return the most bytes that a source to keep may have."""
+    most = call.services.kept_sources.most_bytes
+    return min(call.services.settings.limits.source_bytes or most, most)
 
 
 async def _kept(call: Call, path: Path, name: str) -> KeptSourceAnswer:
@@ -81,8 +86,11 @@ async def _kept(call: Call, path: Path, name: str) -> KeptSourceAnswer:
 async def original(call: Call) -> Response:
     """Return a kept source."""
     id_ = call.request.match_info["source"]
-    async with _opened(call, id_) as path:
-        data = await asyncio.to_thread(path.read_bytes)
+    if id_ in examples():
+        data: Body = await asyncio.to_thread(examples()[id_].read_bytes)
+    else:
+        with _found():
+            data = await asyncio.to_thread(call.services.kept_sources.mapped, _owner(call), id_)
     headers = {
         "Content-Type": MEDIA_TYPES[Path(id_).suffix],
         "Content-Disposition": "attachment",
@@ -145,12 +153,19 @@ async def _opened(call: Call, id_: str) -> AsyncIterator[Path]:
     if id_ in examples():
         yield examples()[id_]
         return
-    try:
+    with _found():
         file = await asyncio.to_thread(call.services.kept_sources.open, _owner(call), id_)
-    except FileNotFoundError:
-        raise refusal("not_found", what="source") from None
     with file:
         yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+
+
+@contextlib.contextmanager
+def _found() -> Iterator[None]:
+    """Refuse a source that is not there in the block."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise refusal("not_found", what="source") from None
 
 
 def _owner(call: Call) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import mmap
 import os
 import re
 import secrets
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -53,6 +55,7 @@ class KeptSources:
         self._seconds = seconds
         self._total_bytes = total_bytes
         self._clock = clock
+        self._mapped: WeakValueDictionary[str, mmap.mmap] = WeakValueDictionary()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @property
@@ -63,8 +66,12 @@ class KeptSources:
     def keep(self, owner: str, source: Path, suffix: str) -> str:
         """Keep a copy of a file for a key. Return its id, which ends with the suffix.
 
-        The file has at most `most_bytes`.
+        Raises:
+            ValueError: the file has more than `most_bytes`.
         """
+        size = source.stat().st_size
+        if size > self.most_bytes:
+            raise ValueError(f"A source must have at most {self.most_bytes:,} bytes, got {size:,}")
         with source.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         id_ = f"{digest[:_DIGITS]}{suffix}"
@@ -72,7 +79,7 @@ class KeptSources:
             with contextlib.suppress(FileNotFoundError):
                 self.open(owner, id_).close()
                 return id_
-            self._make_room(owner, source.stat().st_size)
+            self._make_room(owner, size)
             copy = self._folder / f"{_COPYING}{secrets.token_hex(8)}"
             try:
                 shutil.copyfile(source, copy)
@@ -96,6 +103,20 @@ class KeptSources:
         file = path.open("rb")
         self._touch(path)
         return file
+
+    def mapped(self, owner: str, id_: str) -> memoryview:
+        """Return a source as `open` does, in memory that the system shares with its file.
+
+        There is one copy for all who read it.
+
+        Raises:
+            FileNotFoundError: the key has no such source any more.
+        """
+        with self.open(owner, id_) as file:
+            found = self._mapped.get(id_)
+            if found is None:
+                found = self._mapped[id_] = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        return memoryview(found)
 
     def sweep(self) -> None:
         """Delete the sources that have expired, and copies that a killed process left."""

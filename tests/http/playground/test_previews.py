@@ -154,6 +154,7 @@ async def test_only_pictures_are_kept(client: aiohttp.ClientSession, service: Se
         ({"request": {}, "window": {"width": 10}}, "'window'"),
         ({"request": {}, "window": {"width": 10, "height": True}}, "'window'"),
         ({"request": {}, "window": {"width": 0, "height": 10}}, "'window'"),
+        ({"request": {}, "window": {"width": 10, "height": 16_385}}, "'window'"),
         ({"request": {"resize": {"width": -1}}}, "width"),
     ],
 )
