@@ -4,6 +4,7 @@ for.
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import time
@@ -86,12 +87,20 @@ def test_pixels_are_not_copied() -> None:
     result = imgsvc.process(coffee())
     pixels = result.to_numpy()
     assert np.shares_memory(pixels, result.to_numpy())
-    assert not pixels.flags.writeable
     file = io.BytesIO()
     Image.fromarray(coffee()).save(file, "JPEG", quality=95)
     decoded = imgsvc.process(file.getvalue())
     assert np.shares_memory(decoded.to_numpy(), decoded.to_numpy())
     assert np.array_equal(decoded.to_numpy(), np.asarray(Image.open(file)))
+
+
+@pytest.mark.parametrize("width", [60, 2000])
+def test_pixels_cannot_be_made_writeable(width: int) -> None:
+    result = imgsvc.process(coffee(), imgsvc.Resize(width=width))
+    for pixels in (result.to_numpy(), imgsvc.process(deep(coffee())).to_numpy()):
+        assert not pixels.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            pixels.setflags(write=True)
 
 
 @pytest.mark.parametrize("shape", [(), (3,)])
@@ -174,6 +183,15 @@ def test_a_pickle_holds_the_encoded_picture() -> None:
     assert len(pickle.dumps(received)) < 40_000
     with pytest.raises(TypeError, match=r"stayed in the process .* call imgsvc\.to_numpy there"):
         received.to_numpy()
+
+
+@pytest.mark.parametrize("width", [60, 2000])
+def test_copies_keep_the_pixels(width: int) -> None:
+    """Also of a result that cannot be encoded."""
+    result = imgsvc.process(coffee(), {"resize": {"width": width}, "output": {"max_bytes": 100}})
+    for copied in (copy.copy(result), copy.deepcopy(result), copy.deepcopy([result])[0]):
+        assert np.array_equal(copied.to_numpy(), result.to_numpy())
+        assert "not encoded yet" in repr(copied)
 
 
 def test_pixels_travel_as_arrays() -> None:

@@ -58,5 +58,9 @@ class Pending:
         """Return the pixels before encoding."""
         return self.picture
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Pending:
+        """Return this one, because its pixels never change."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return copy.copy, (self.finished(),)

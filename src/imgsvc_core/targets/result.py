@@ -204,13 +204,14 @@ class Result(Generic[Data]):
     def to_numpy(self: Result[bytes]) -> npt.NDArray[Any]:
         """Return the pixels before encoding, as height x width x channels without a copy.
 
-        The array is read-only, because the result keeps its pixels. Animations have frames x height x width x
-        channels, and gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
+        The array stays read-only, because the result keeps its pixels. Animations have frames x height x
+        width x channels, and gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
 
         As networks take them, with channels first: ``pixels.transpose(2, 0, 1).astype("float32") / 255``.
         """
-        pixels = self._encoding.pixels().pixels.view()
-        pixels.setflags(write=False)
+        import numpy as np
+
+        pixels = np.asarray(self._encoding.pixels().pixels.data.toreadonly())
         height, width, bands = pixels.shape
         frames = (self.plan.frames,) if self.plan.frames > 1 else ()
         channels = (bands,) if bands > 1 else ()
