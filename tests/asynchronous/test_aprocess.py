@@ -113,6 +113,15 @@ async def test_errors_are_those_of_process(isolated: bool) -> None:
 
 
 @ISOLATED
+async def test_a_result_that_cannot_be_encoded_is_told_as_such(isolated: bool) -> None:
+    result = imgsvc.process(photo("cat"), imgsvc.Output(format="jpg", max_bytes=100))
+    with pytest.raises(imgsvc.BudgetUnreachable):
+        await imgsvc.aprocess(result, SMALL, isolated=isolated)
+    with imgsvc.WorkerPool(1) as pool, pytest.raises(imgsvc.BudgetUnreachable):
+        pool.submit(imgsvc.to_numpy, result)
+
+
+@ISOLATED
 async def test_time_limits_hold(isolated: bool) -> None:
     limits = attrs.evolve(imgsvc.Limits.none(), seconds=0.2)
     with pytest.raises(imgsvc.TimeLimitExceeded, match=r"0\.2 seconds"):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import attrs
 
 from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import ImgsvcError
 
 
 @frozen
@@ -44,6 +45,7 @@ class Call:
 
         Raises:
             TypeError: the function or its arguments cannot be sent to another process.
+            ImgsvcError: a result among the arguments cannot be encoded.
         """
         named = function.func if isinstance(function, partial) else function
         name = getattr(named, "__qualname__", repr(named))
@@ -54,6 +56,8 @@ class Call:
             )
         try:
             return cls(pickle.dumps((function, args), protocol=pickle.HIGHEST_PROTOCOL))
+        except ImgsvcError:  # a result is encoded to be sent
+            raise
         except Exception as error:  # objects raise anything
             raise TypeError(
                 f"Function '{name}' and its arguments must be picklable to be sent to a worker process: "

@@ -104,6 +104,7 @@ class WorkerPool:
 
         Raises:
             TypeError: the function or its arguments cannot be sent to another process.
+            ImgsvcError: a result among the arguments cannot be encoded.
 
         The future fails with the error of the function, or with `TimeLimitExceeded`, `MemoryLimitExceeded`
         or `WorkerDied`. It fails with `MachineFailed` if the function was not the reason why its process
