@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 from imgsvc_core.limits import Limits, check_output
-from imgsvc_core.processing import process
+from imgsvc_core.processing import process, process_until
 from imgsvc_core.sources.receiving import Source
 from imgsvc_core.spec import Color, Output, Resize, Spec
+from imgsvc_core.spec.declare import Accepts, Parameters, declared, param
+from imgsvc_core.spec.geometry import PIXELS
+from imgsvc_core.spec.kinds import HexColor, Integer
 from imgsvc_core.targets.result import Result
-from imgsvc_core.targets.writing import Target
+from imgsvc_core.targets.writing import Target, suffix_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _WHITE = Color(255, 255, 255)
+_ONE = (str, bytes, bytearray, memoryview, os.PathLike, io.IOBase)
+
+
+@declared
+class _Layout(Parameters):
+    """The rows and columns of a sheet."""
+
+    title: ClassVar[str] = "Contact sheet"
+
+    columns: int = param("The number of columns.", PIXELS)
+    width: int = param("The width of a cell.", PIXELS, unit="pixels")
+    height: int = param("The height of a cell.", PIXELS, unit="pixels")
+    gap: int = param("The space between cells and around them.", Integer(0, 65_535), unit="pixels")
+    background: Accepts[Color, Color | str] = param("The color of the space.", HexColor(alpha=False))
 
 
 @overload
@@ -69,7 +88,8 @@ def contact_sheet(
         height: the height of a cell in pixels.
         gap: the space between cells and around them in pixels.
         background: the color of the space, and under transparent pictures.
-        output: the format of the sheet; by default that of the target's suffix, or JPEG.
+        output: how the sheet is encoded; the format is by default that of the target's suffix,
+            or JPEG.
         limits: how much work each picture, and the sheet, may cause.
 
     >>> contact_sheet(["a.jpg", "b.png"], "sheet.webp", columns=2)  # doctest: +SKIP
@@ -79,40 +99,34 @@ def contact_sheet(
         SpecError: there are no pictures, or a number is out of range.
         ImgsvcError: what `process` raises; the message names the picture.
     """
-    if isinstance(sources, str | bytes):
+    if isinstance(sources, _ONE) or not isinstance(sources, Iterable):
         raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
     pictures = list(sources)
-    color = Output(background=background).background
-    columns = math.ceil(math.sqrt(len(pictures))) if columns is None else columns
-    _check(len(pictures), columns, gap)
+    if not pictures:
+        expected = "Contact sheet 'sources' parameter must be at least one picture"
+        raise SpecError([Problem("sources", expected, "got 0")])
+    usual = math.ceil(math.sqrt(len(pictures)))
+    layout = _Layout(
+        columns=usual if columns is None else columns,
+        width=width,
+        height=height,
+        gap=gap,
+        background=background,
+    )
+    columns, width, height, gap = layout.columns, layout.width, layout.height, layout.gap
     rows = math.ceil(len(pictures) / columns)
     size = columns * (width + gap) + gap, rows * (height + gap) + gap
     check_output(*size, 1, limits or Limits())
     cell = Spec(
-        resize=Resize(width=width, height=height, mode="fill", upscale=False, background=color),
-        output=Output(format="jpg", background=color, depth=8),
+        resize=Resize(width=width, height=height, mode="fill", upscale=False, background=layout.background),
+        output=Output(format="jpg", background=layout.background, depth=8),
     )
-    sheet = _blank(*size, color)
+    sheet = _blank(*size, layout.background)
     for number, picture in enumerate(pictures):
         row, column = divmod(number, columns)
         left, top = gap + column * (width + gap), gap + row * (height + gap)
         sheet[top : top + height, left : left + width] = _cell(number, picture, cell, limits)
-    usual = Output(format="jpg") if target is None else None
-    return process(sheet, output or usual, target, limits=limits)
-
-
-def _check(pictures: int, columns: int, gap: int) -> None:
-    problems = [
-        Problem(path, f"Contact sheet '{path}' parameter must be {expected}", f"got {value}")
-        for path, value, least, expected in (
-            ("sources", pictures, 1, "at least one picture"),
-            ("columns", columns, min(1, pictures), "a positive integer"),
-            ("gap", gap, 0, "an integer of at least 0"),
-        )
-        if value < least
-    ]
-    if problems:
-        raise SpecError(problems)
+    return process_until(None, sheet, output, target, suffix=suffix_of(target) or ".jpg", limits=limits)
 
 
 def _blank(width: int, height: int, color: Color) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -51,30 +52,53 @@ def test_gray_deep_and_transparent_pictures_are_rgb_on_the_background(tmp_path: 
 def test_a_sheet_is_jpeg_unless_told_otherwise() -> None:
     assert imgsvc.contact_sheet([coffee()]).output.format == "jpg"
     assert imgsvc.contact_sheet([coffee()], output=imgsvc.Output(format="webp")).output.format == "webp"
+    assert imgsvc.contact_sheet([coffee()], io.BytesIO()).output.format == "jpg"
+    poor = imgsvc.contact_sheet([coffee()], output=imgsvc.Output(quality=5))
+    assert poor.output.format == "jpg"
+    assert 2 * poor.output.bytes < imgsvc.contact_sheet([coffee()]).output.bytes
+    told = imgsvc.contact_sheet([coffee()], output=imgsvc.Output(facts=["gray"]))
+    assert (told.output.format, told.facts) == ("jpg", {"gray": False})
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"sources": []}, "'sources' parameter must be at least one picture, got 0"),
-        ({"columns": 0}, "'columns' parameter must be a positive integer, got 0"),
-        ({"gap": -1}, "'gap' parameter must be an integer of at least 0, got -1"),
-        ({"width": 0}, "'width' parameter must be"),
+        ({"columns": 0}, "'columns' parameter must be integer within 1 to 65535 range, got 0"),
+        ({"columns": "2"}, "'columns' parameter must be integer .* got .2."),
+        ({"gap": -1}, "'gap' parameter must be integer within 0 to 65535 range, got -1"),
+        ({"gap": 1.5}, "'gap' parameter must be integer .* got 1.5"),
+        ({"width": 0}, "'width' parameter must be integer"),
+        ({"height": None}, "'height' parameter must be integer"),
         ({"background": "red"}, "'background' parameter must be"),
     ],
 )
 def test_what_makes_no_sheet_is_told(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(imgsvc.SpecError, match=words):
+    with pytest.raises(imgsvc.SpecError, match=f"^Contact sheet {words}"):
         imgsvc.contact_sheet(**{"sources": [coffee()], **options})
 
 
-def test_one_path_is_no_list_of_pictures() -> None:
-    with pytest.raises(TypeError, match="must be an iterable of pictures, got str"):
-        imgsvc.contact_sheet("a.jpg")
+@pytest.mark.parametrize("source", ["a.jpg", b"abc", Path("a.jpg"), io.BytesIO(), 5])
+def test_one_picture_is_no_list_of_pictures(source: Any) -> None:
+    got = type(source).__name__
+    with pytest.raises(TypeError, match=f"Sources must be an iterable of pictures, got {got}"):
+        imgsvc.contact_sheet(source)
 
 
 def test_the_picture_that_cannot_be_shown_is_named() -> None:
     with pytest.raises(imgsvc.UnsupportedFormat, match=r"^Picture 2 of the sheet: "):
         imgsvc.contact_sheet([coffee(), b"no picture"])
+
+
+def test_a_sheet_that_is_too_large_takes_no_memory() -> None:
+    """It would be more than a process can address."""
     with pytest.raises(imgsvc.OutputTooLarge):
-        imgsvc.contact_sheet([coffee()] * 2, width=16_000)
+        imgsvc.contact_sheet([coffee()], columns=65_535, width=65_535, gap=65_535)
+
+
+def test_limits_hold_for_each_picture() -> None:
+    small = imgsvc.Limits(source_pixels=100 * 100)
+    sizes: dict[str, Any] = {"width": 40, "height": 30, "gap": 0}
+    assert imgsvc.contact_sheet([plain(RED)] * 2, **sizes, limits=small).plan.size == (80, 30)
+    with pytest.raises(imgsvc.ImageTooLarge, match=r"^Picture 2 of the sheet: "):
+        imgsvc.contact_sheet([plain(RED), coffee()], **sizes, limits=small)
