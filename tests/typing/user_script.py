@@ -27,7 +27,7 @@ written: None = imgsvc.process(Path("in.jpg"), {"flip": {"horizontal": True}}, "
 named: None = imgsvc.process(b"...", target=Path("out.webp"), limits=imgsvc.Limits(seconds=5)).data
 pixels = imgsvc.process(np.zeros((4, 4, 3), np.uint8), spec)
 short: bytes = imgsvc.process("in.jpg", imgsvc.Resize(width=300)).data
-listed = imgsvc.process("in.jpg", [resize, imgsvc.Sepia(value=60), imgsvc.Output(format="webp")], "out.webp")
+listed = imgsvc.process("in.jpg", [resize, imgsvc.Sepia(60), imgsvc.Output(format="webp")], "out.webp")
 facts: tuple[str, int] = pixels.output.format, imgsvc.inspect("in.jpg").width
 explained: imgsvc.Plan = imgsvc.explain(spec, imgsvc.inspect(b"..."))
 for_file: imgsvc.Plan = imgsvc.explain([resize], Path("in.jpg"))
@@ -65,7 +65,9 @@ gray: object = imgsvc.inspect("in.jpg", facts=["gray"]).facts["gray"]
 imgsvc.Resize(width="800")  # error: expected "int | None"
 imgsvc.Resize(width=800, mode="cover")  # error: incompatible type "Literal['cover']"
 imgsvc.Resize(widht=800)  # error: Unexpected keyword argument "widht"
-imgsvc.Sepia()  # error: Missing named argument "value"
+imgsvc.Sepia()  # error: Missing positional argument "value"
+imgsvc.Resize(300)  # error: Too many positional arguments
+imgsvc.Sepia(60, 5)  # error: Too many arguments
 imgsvc.Crop(mode="ratio", ratio=1.5)  # error: expected "tuple[float, float] | str | None"
 imgsvc.Border(size=2, color=0xFF8800)  # error: expected "Color | str"
 imgsvc.Output(format="wepb")  # error: incompatible type "Literal['wepb']"

@@ -7,9 +7,10 @@ All classes share their methods. attrs would compile a constructor and others fo
 more time than a small picture; `attrs.evolve`, `attrs.asdict` and `attrs.fields` take them nevertheless.
 """
 
+import contextlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import (
     Any,
@@ -67,7 +68,8 @@ class Param:
     ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
     nothing. The value of a ``secret`` parameter never appears in a message. The value of a ``confidential``
     one appears only if it is a number, because a text may be a misplaced secret. Only code can give
-    ``internal`` parameters: JSON, flags, schemas and docs do not know them.
+    ``internal`` parameters: JSON, flags, schemas and docs do not know them. The constructor takes it without
+    its name unless it is ``kw_only``.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Param:
     secret: bool
     internal: bool = False
     confidential: bool = False
+    kw_only: bool = True
 
     @property
     def required(self) -> bool:
@@ -148,15 +151,16 @@ def param(
     neutral: Any = None,
     secret: bool = False,
     internal: bool = False,
+    kw_only: bool = True,
 ) -> Any:
     """Declare a parameter as a field, with the facts of `Param`.
 
     Its name is by default that of the field. Annotations of `bool` or `Literal` need no kind. Without a
-    default it is required.
+    default it is required. The only required parameter of an operation is not ``kw_only``.
     """
     return _Facts(
         doc=doc, kind=kind, name=name, unit=unit, default=default, neutral=neutral, secret=secret,
-        internal=internal,
+        internal=internal, kw_only=kw_only,
     )  # fmt: skip
 
 
@@ -240,7 +244,7 @@ def _signature(cls: type["Parameters"]) -> Any:
         [
             inspect.Parameter(
                 item.attribute,
-                inspect.Parameter.KEYWORD_ONLY,
+                inspect.Parameter.KEYWORD_ONLY if item.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=inspect.Parameter.empty if item.required else item.default,
                 annotation=_annotation(cls, item.attribute),
             )
@@ -266,7 +270,9 @@ class Parameters:
     _missing: ClassVar[dict[str, Any]] = {}
     _values: ClassVar[Any] = values_getter(())
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, *unnamed: Any, **given: Any) -> None:
+        if unnamed:
+            given = self._named(unnamed, given)
         values = vars(self)
         for param in self._params.values():
             values[param.attribute] = given.pop(param.attribute, param.default)
@@ -274,6 +280,35 @@ class Parameters:
         if given:
             raise TypeError(f"{called} got an unexpected keyword argument '{next(iter(given))}'")
         self.__attrs_post_init__()
+
+    @classmethod
+    def _named(cls, unnamed: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name.
+
+        Raises:
+            TypeError: there are more without a name than the class takes, or one is given twice.
+        """
+        names = [item.attribute for item in cls._params.values() if not item.kw_only]
+        found = dict(zip(names, unnamed, strict=False))
+        if len(unnamed) == len(found) and not found.keys() & given.keys():
+            return found | given
+        hidden = cls.confidential or any(item.secret for item in cls._params.values())
+        got = SOMETHING if hidden else ", ".join(map(shown, unnamed))
+        called = ", ".join(f"{name}={shown(value)}" for name, value in cls._accepting(unnamed))
+        takes = f"only '{names[0]}' without its name, and once" if names else "its parameters by name"
+        example = "" if names or hidden or not called else f", such as {cls.__name__}({called})"
+        raise TypeError(f"{cls.__name__} takes {takes}{example}, got {got}.")
+
+    @classmethod
+    def _accepting(cls, values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+        """Yield the names of the first parameters, in their order, that accept the values."""
+        left = iter(cls._public.values())
+        for value in values:
+            for item in left:
+                with contextlib.suppress(SpecError):
+                    item.parse(cls.title, value)
+                    yield item.attribute, value
+                    break
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError

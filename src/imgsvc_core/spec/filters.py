@@ -42,7 +42,7 @@ class Filter(Operation):
 class Isolate(Filter):
     """Keep one color and turn all others gray."""
 
-    color: Accepts[Color, Color | str] = param("The color to keep.", HexColor())
+    color: Accepts[Color, Color | str] = param("The color to keep.", HexColor(), kw_only=False)
     threshold: float = param(
         "How far a shade may be from the color and still be kept.", Number(0, 1), default=0.2, neutral=1.0
     )
@@ -62,7 +62,7 @@ class Monochrome(Filter):
 class Sepia(Filter):
     """Brown shading, as in old photographs."""
 
-    value: float = param("Amount of brown shading.", _AMOUNT, unit="percent", neutral=0.0)
+    value: float = param("Amount of brown shading.", _AMOUNT, unit="percent", neutral=0.0, kw_only=False)
 
 
 @declared
@@ -91,7 +91,9 @@ class Blur(Filter):
 class Pixellate(Filter):
     """Show the picture in coarse square cells."""
 
-    value: float = param("Size of the cells, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0)
+    value: float = param(
+        "Size of the cells, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0, kw_only=False
+    )
 
 
 @declared
@@ -109,7 +111,11 @@ class Halftone(Filter):
     """Print the picture in dots."""
 
     value: float = param(
-        "Size and spacing of the dots, relative to the picture.", _AMOUNT, unit="percent", neutral=0.0
+        "Size and spacing of the dots, relative to the picture.",
+        _AMOUNT,
+        unit="percent",
+        neutral=0.0,
+        kw_only=False,
     )
 
 

@@ -24,7 +24,7 @@ class Mask(Operation):
     )
 
     shape: Literal["ellipse", "rounded"] = param(
-        "The ellipse that touches all four sides, or rounded corners."
+        "The ellipse that touches all four sides, or rounded corners.", kw_only=False
     )
     radius: int | None = param("Radius of rounded corners.", _WIDTH, unit="pixels", default=None)
     background: Accepts[Color | None, Color | str | None] = param(
@@ -92,7 +92,7 @@ class Padding(Operation):
 class Border(Operation):
     """Draw a line around the picture. The picture grows by the width of the line on every side."""
 
-    size: int = param("Width of the line.", _WIDTH, unit="pixels", neutral=0)
+    size: int = param("Width of the line.", _WIDTH, unit="pixels", neutral=0, kw_only=False)
     color: Accepts[Color, Color | str] = param("Color of the line.", HexColor(), default=Color(0, 0, 0))
     radius: int = param("Outer radius of the corners.", _WIDTH, unit="pixels", default=0, neutral=0)
     background: Accepts[Color | None, Color | str | None] = param(

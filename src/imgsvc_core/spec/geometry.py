@@ -96,6 +96,7 @@ class Trim(Operation):
         "How far the border may differ from its color in each channel: 10 suits most PNGs, 30 JPEGs.",
         Number(0, 255),
         unit="levels of 255",
+        kw_only=False,
     )
     color: Accepts[Color | None, Color | str | None] = param(
         "Color of the border; by default the color of the top left corner.", HexColor(), default=None
@@ -141,7 +142,7 @@ class Rotate(Operation):
     Multiples of 90 degrees move pixels without changing them.
     """
 
-    angle: float = param("Clockwise angle.", Number(-360, 360), unit="degrees", neutral=0.0)
+    angle: float = param("Clockwise angle.", Number(-360, 360), unit="degrees", neutral=0.0, kw_only=False)
     background: Accepts[Color | None, Color | str | None] = param(
         "Color of the uncovered corners; transparent by default, white if the output has no alpha.",
         HexColor(),
@@ -289,7 +290,10 @@ class Scale(Operation):
     """Multiply the size of the picture by a factor."""
 
     size: float = param(
-        "Factor of the width, and of the height if no ratio is given.", Number(0.01, 10), neutral=1.0
+        "Factor of the width, and of the height if no ratio is given.",
+        Number(0.01, 10),
+        neutral=1.0,
+        kw_only=False,
     )
     ratio: float | None = param(
         "Height of the result over its width; by default the aspect ratio stays.",
