@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 import pytest_asyncio
 
 import imgsvc_core as imgsvc
+from imgsvc_core import asynchronous
 from tests.support import encoded
 from tests.support.photos import as_vips, photo
 from tests.support.processes import workers_of
@@ -82,6 +84,54 @@ async def test_sources_of_every_kind(kind: str, isolated: bool, tmp_path: Path) 
         assert (await imgsvc.aprocess(sources[kind], SMALL, isolated=isolated)).output.width == 30
     finally:
         sources["file"].close()
+
+
+@ISOLATED
+async def test_the_name_of_an_open_file_is_told(isolated: bool, tmp_path: Path) -> None:
+    path = tmp_path / "photo.png"
+    path.write_bytes(encoded.png().data)
+    with path.open("rb") as file:
+        assert (await imgsvc.aprocess(file, SMALL, isolated=isolated)).input.name == "photo.png"
+
+
+class GatedPool(imgsvc.WorkerPool):
+    """A pool that notes what it gets, and takes it when its gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.asked, self.gate = threading.Event(), threading.Event()
+        self.taken: list[tuple[tuple[Any, ...], Future[Any]]] = []
+
+    def submit(self, function: Any, /, *args: Any, **limits: Any) -> Future[Any]:
+        self.asked.set()
+        self.gate.wait()
+        future = super().submit(function, *args, **limits)
+        self.taken.append((args, future))
+        return future
+
+
+async def test_isolated_work_has_one_thread_unless_told_otherwise() -> None:
+    with GatedPool() as pool:
+        pool.gate.set()
+        await imgsvc.aprocess(photo("cat"), SMALL, pool=pool)
+        await imgsvc.aprocess(photo("cat"), SMALL, pool=pool, threads=2)
+    assert [args[-1]["threads"] for args, _ in pool.taken] == [1, 2]
+
+
+async def test_work_that_reaches_its_pool_after_it_is_cancelled_is_cancelled_there() -> None:
+    with GatedPool() as pool:
+        task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), pool=pool, limits=NO_LIMITS))
+        await asyncio.to_thread(pool.asked.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        pool.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not pool.taken:
+            await asyncio.sleep(0.01)
+        [(_, future)] = pool.taken
+        await asyncio.to_thread(wait, [future], 60)
+        assert future.cancelled()
 
 
 async def test_what_cannot_be_sent_to_a_process_is_named() -> None:
@@ -204,6 +254,37 @@ async def test_cancelling_twice_is_as_cancelling_once(isolated: bool) -> None:
         await task
     assert task.cancelled()
     assert await idle()
+
+
+class GatedFile(io.BytesIO):
+    """A file that is read when its gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__(encoded.png().data)
+        self.asked, self.gate = threading.Event(), threading.Event()
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.asked.set()
+        self.gate.wait()
+        return super().read(size)
+
+
+@ISOLATED
+async def test_cancelling_twice_waits_for_the_end_of_the_work(
+    isolated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "_END_SECONDS", 600)
+    file = GatedFile()
+    task = asyncio.create_task(imgsvc.aprocess(file, SMALL, isolated=isolated))
+    await asyncio.to_thread(file.asked.wait)
+    for _ in range(3):
+        task.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+    assert not task.done()
+    file.gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @ISOLATED

@@ -235,6 +235,14 @@ def test_variants_are_written_to_their_targets(tmp_path: Path) -> None:
         imgsvc.process_variants(coffee(), sizes, {"w30": io.BytesIO()})
 
 
+def test_later_errors_name_the_variant() -> None:
+    wanted: dict[str, imgsvc.Request] = {"fine": RESIZE, "tiny": imgsvc.Output(format="jpg", max_bytes=100)}
+    made = imgsvc.process_variants(coffee(), wanted)
+    assert made["fine"].data
+    with pytest.raises(imgsvc.BudgetUnreachable, match=r"^Variant 'tiny': "):
+        _ = made["tiny"].data
+
+
 def test_pixels_of_variants_count_as_memory_together() -> None:
     big = np.zeros((3000, 3000, 3), np.uint8)
     limits = imgsvc.Limits(memory_bytes=200_000_000)
