@@ -41,7 +41,7 @@ def other_address() -> str:
     own = re.findall(r"-- (\S+)\n\s+/32 host LOCAL", listed)
     found = next((address for address in own if not address.startswith("127.")), None)
     if found is None:
-        requires.missing("a network beside loopback")
+        pytest.skip("this machine has no network beside loopback")
     return found
 
 
