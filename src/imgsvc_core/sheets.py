@@ -99,7 +99,8 @@ def contact_sheet(
         SpecError: there are no pictures, or a number is out of range.
         ImgsvcError: what `process` raises; the message names the picture.
     """
-    if isinstance(sources, _ONE) or not isinstance(sources, Iterable):
+    one = isinstance(sources, _ONE) or getattr(sources, "ndim", 4) < 4
+    if one or not isinstance(sources, Iterable):
         raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
     pictures = list(sources)
     if not pictures:
@@ -126,7 +127,9 @@ def contact_sheet(
         row, column = divmod(number, columns)
         left, top = gap + column * (width + gap), gap + row * (height + gap)
         sheet[top : top + height, left : left + width] = _cell(number, picture, cell, limits)
-    return process_until(None, sheet, output, target, suffix=suffix_of(target) or ".jpg", limits=limits)
+    return process_until(
+        None, sheet, Spec(output=output), target, suffix=suffix_of(target) or ".jpg", limits=limits
+    )
 
 
 def _blank(width: int, height: int, color: Color) -> NDArray[np.uint8]:

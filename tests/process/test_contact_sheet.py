@@ -78,7 +78,13 @@ def test_what_makes_no_sheet_is_told(options: dict[str, Any], words: str) -> Non
         imgsvc.contact_sheet(**{"sources": [coffee()], **options})
 
 
-@pytest.mark.parametrize("source", ["a.jpg", b"abc", Path("a.jpg"), io.BytesIO(), 5])
+def test_the_output_is_no_other_operation() -> None:
+    other: Any = imgsvc.Resize(width=5)
+    with pytest.raises(imgsvc.SpecError, match=r"^Output must be an object of parameters, got Resize"):
+        imgsvc.contact_sheet([coffee()], output=other)
+
+
+@pytest.mark.parametrize("source", ["a.jpg", b"abc", Path("a.jpg"), io.BytesIO(), plain(RED), 5])
 def test_one_picture_is_no_list_of_pictures(source: Any) -> None:
     got = type(source).__name__
     with pytest.raises(TypeError, match=f"Sources must be an iterable of pictures, got {got}"):
