@@ -60,8 +60,9 @@ def test_it_is_checked_as_with_a_name() -> None:
         (
             "Output",
             ("webp",),
-            'Output takes its parameters by name, such as Output(format="webp"), got "webp".',
+            "Output takes its parameters by name, such as Output(format='webp'), got \"webp\".",
         ),
+        ("Flip", (True,), "Flip takes its parameters by name, such as Flip(horizontal=True), got true."),
         ("Resize", ("a" * 99,), f'Resize takes its parameters by name, got "{"a" * 56}....'),
         ("Sepia", (60, 5), "Sepia takes only 'value' without its name, and once, got 60, 5."),
     ],
@@ -75,3 +76,8 @@ def test_others_are_told_their_names(operation: str, given: tuple[Any, ...], mes
 def test_a_parameter_is_given_once() -> None:
     with pytest.raises(TypeError, match="Sepia takes only 'value' without its name, and once, got 60"):
         imgsvc.Sepia(60, value=5)  # type: ignore[misc]
+
+
+def test_a_long_value_is_left_out_of_the_example() -> None:
+    with pytest.raises(TypeError, match=r"such as Spec\(resize=\.\.\.\), got Resize"):
+        imgsvc.Spec(imgsvc.Resize(width=300))  # type: ignore[call-arg, arg-type]

@@ -294,7 +294,7 @@ class Parameters:
             return found | given
         hidden = cls.confidential or any(item.secret for item in cls._params.values())
         got = SOMETHING if hidden else ", ".join(map(shown, unnamed))
-        called = ", ".join(f"{name}={shown(value)}" for name, value in cls._accepting(unnamed))
+        called = ", ".join(f"{name}={_in_code(value)}" for name, value in cls._accepting(unnamed))
         takes = f"only '{names[0]}' without its name, and once" if names else "its parameters by name"
         example = "" if names or hidden or not called else f", such as {cls.__name__}({called})"
         raise TypeError(f"{cls.__name__} takes {takes}{example}, got {got}.")
@@ -420,6 +420,12 @@ def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
 def doc(cls: type) -> str:
     """Return the first paragraph of a class's docstring, on one line."""
     return " ".join(own_docstring(cls).strip().split("\n\n")[0].split())
+
+
+def _in_code(value: object) -> str:
+    """Return a value as Python code, or dots if it is long."""
+    code = repr(plain_number(value))
+    return code if len(code) <= 60 else "..."
 
 
 def _joined(path: str, inner: str) -> str:
