@@ -11,6 +11,18 @@ function names(search: string, item = ADJUST): string[] {
 }
 
 describe("a search", () => {
+  test.each([
+    ["sharpness", "adjust", "sharpen"],
+    ["noise", "adjust", "sharpen"],
+    ["frames", "output", "format"],
+    ["animation", "output", "format"],
+    ["square", "crop", "ratio"],
+    ["square", "canvas", "ratio"],
+  ])("for %s finds %s.%s", (search, key, name) => {
+    const item = group(key, [param(name), param("other")], { title: key });
+    expect(names(search, item)).toContain(name);
+  });
+
   test.each(["", "  ", "adj", "ADJUST"])("for '%s' finds the whole group", (search) => {
     expect(names(search)).toEqual(["saturation", "hue"]);
   });

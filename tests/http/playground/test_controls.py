@@ -150,6 +150,18 @@ def test_a_service_that_comes_back_is_asked_again(open_page: Open) -> None:
     assert page.get_by_role("alert").count() == 0
 
 
+def test_the_first_click_into_a_number_selects_it_and_the_second_sets_the_cursor(open_page: Open) -> None:
+    page = open_page('request={"resize":{"width":123}}').page
+    field = number(page, "resize-width")
+    field.click()
+    page.keyboard.type("45")
+    assert field.input_value() == "45"
+    field.click()
+    page.keyboard.press("End")
+    page.keyboard.type("6")
+    assert field.input_value() == "456"
+
+
 def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
     page = open_page().page
     page.get_by_label("Find a parameter").fill("quality")

@@ -79,6 +79,14 @@ def test_the_tools_stand_in_one_row_on_phones(open_page: Open) -> None:
     assert max(place["x"] + place["width"] for place in places) <= 390
 
 
+def test_the_zoom_has_room_at_both_sides_of_a_small_phone(open_page: Open) -> None:
+    page = open_page('request={"output":{"quality":80}}', viewport={"width": 320, "height": 640}).page
+    places = [part.bounding_box() for part in page.locator(".zoom > *").all() if part.is_visible()]
+    assert min(place["x"] for place in places) >= 6
+    assert max(place["x"] + place["width"] for place in places) <= 320 - 6
+    assert page.locator(".zoom .size").bounding_box()["height"] < 24
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:

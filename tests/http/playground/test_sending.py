@@ -81,6 +81,17 @@ def test_sending_a_picture_ends_when_another_one_is_chosen(open_page: Open) -> N
     assert page.get_by_role("alert").count() == 0
 
 
+def test_a_sending_that_failed_is_repeated(open_page: Open) -> None:
+    page = open_page().page
+    sent = sendings(page)
+    page.route("**/playground/sources", lambda route: route.abort("connectionreset"), times=1)
+    page.get_by_label("Picture file").set_input_files(photograph())
+    page.get_by_role("alert").filter(has_text="cannot be reached").wait_for()
+    expect_summary(page, "800 × 1024")
+    assert len(sent) == 2
+    assert page.get_by_role("alert").count() == 0
+
+
 def test_a_picture_that_the_service_does_not_keep_any_more_is_sent_again(
     open_page: Open, service: Service
 ) -> None:

@@ -150,6 +150,31 @@ def test_a_picture_is_fetched_by_its_url(open_page: Open, pictures: str, service
     page.get_by_role("alert").filter(has_text="404").wait_for()
     place.fill(f"{pictures}/emblem")
     assert page.get_by_role("alert").count() == 0  # its cause is gone
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").filter(has_text="404").wait_for()
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png")
+    assert place.input_value() == ""
+    place.fill("https://example.org/another")  # typed, but not fetched
+    page.get_by_label("Example pictures").select_option("portrait.jpg")
+    expect_summary(page, "jpg")
+    assert place.input_value() == "https://example.org/another"
+
+
+@pytest.mark.parametrize("kind", ["text/uri-list", "text/plain"])
+def test_a_dropped_url_is_fetched(kind: str, open_page: Open, pictures: str, service: Service) -> None:
+    page = open_page(address=f"{service.url}/playground#key={service.key}", ignore_https_errors=True).page
+    transfer = page.evaluate_handle(
+        """([kind, text]) => {
+            const transfer = new DataTransfer();
+            transfer.setData(kind, text);
+            return transfer;
+        }""",
+        [kind, f"# the day\r\n{pictures}/day.gif\r\n" if kind == "text/uri-list" else f"{pictures}/day.gif"],
+    )
+    page.dispatch_event(".page", "drop", {"dataTransfer": transfer})
+    page.locator(".source-facts", has_text="day.gif").wait_for()
+    assert page.get_by_label("URL of a picture").input_value() == f"{pictures}/day.gif"
 
 
 def test_a_fetched_picture_is_described_by_its_file(open_page: Open, pictures: str, service: Service) -> None:

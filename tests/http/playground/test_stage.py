@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import math
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import asked, expect_summary
+from tests.http.playground.page import asked, expect_summary, number
 from tests.support import encoded
 
 
@@ -140,6 +143,67 @@ def test_the_picture_shown_is_of_one_request_with_its_own_facts(open_page: Open)
     until(page, f"document.querySelector('img.before')?.naturalWidth === {encoded.WIDTH}")
     assert "mine.png" in page.evaluate(shown)
     assert "portrait" not in page.evaluate(shown)
+
+
+COLORS = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255, 0, 255), (0, 255, 255)]
+FRAME_SECONDS = 1
+
+
+def days() -> bytes:
+    """An animation of one color after the other."""
+    frames = [Image.new("RGB", (60, 60), color) for color in COLORS]
+    data = io.BytesIO()
+    frames[0].save(
+        data, "GIF", save_all=True, append_images=frames[1:], duration=1000 * FRAME_SECONDS, loop=0
+    )
+    return data.getvalue()
+
+
+def frames_shown(page: Any) -> list[int]:
+    """The frames of the original and of the result, both as the page shows them at this moment."""
+    box = page.locator(".canvas").bounding_box()
+    with Image.open(io.BytesIO(page.screenshot(clip=box))) as shot:
+        picture = shot.convert("RGB")
+    pixels = [picture.getpixel((picture.width * part // 10, picture.height // 4)) for part in (1, 9)]
+    return [
+        min(range(len(COLORS)), key=lambda index: math.dist(pixel, COLORS[index]))
+        for pixel in pixels
+        if isinstance(pixel, tuple)
+    ]
+
+
+def test_an_animation_and_its_result_show_the_same_frame(open_page: Open) -> None:
+    page = open_page().page
+    file = {"name": "days.gif", "mimeType": "image/gif", "buffer": days()}
+    page.get_by_label("Picture file").set_input_files(file)
+    expect_summary(page, "gif", "60 × ")
+    for size in (50, 40):
+        page.wait_for_timeout(2500 * FRAME_SECONDS)
+        number(page, "resize-width").fill(str(size))
+        page.keyboard.press("Tab")
+        expect_summary(page, f"{size} × ")
+        until(page, f"document.querySelector('img.after').naturalWidth === {size}")
+        original, result = frames_shown(page)
+        assert (original - result) % len(COLORS) in (0, 1, len(COLORS) - 1)  # loading takes a moment
+
+
+def test_an_old_original_is_not_shown_over_a_new_result(open_page: Open) -> None:
+    page = open_page().page
+    page.evaluate(
+        """() => {
+            const { decode } = HTMLImageElement.prototype;
+            HTMLImageElement.prototype.decode = function () {
+                HTMLImageElement.prototype.decode = decode;
+                return new Promise((resolve) => { window.decoded = resolve; });
+            };
+        }"""
+    )
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png")
+    until(page, "window.decoded !== undefined")
+    assert page.get_by_alt_text("Original").count() == 0
+    page.evaluate("window.decoded()")
+    page.get_by_alt_text("Original").wait_for()
 
 
 def test_the_zoom_shows_pixels(open_page: Open) -> None:

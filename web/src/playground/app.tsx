@@ -22,7 +22,7 @@ import { Results } from "./results";
 import * as calls from "./calls";
 import { keys, ServiceError, takeLocalKey, told } from "../shared/service";
 import { hashOf, parsed, type Shared, withoutKey } from "./share";
-import { SourceBar } from "./source";
+import { SourceBar, urlIn } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "../shared/text";
 import type { Declarations, Group, ImageFacts, Other, Request, Size, Source } from "./types";
@@ -157,7 +157,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         event.preventDefault();
         setDropping(false);
         const file = event.dataTransfer?.files[0];
+        const url = event.dataTransfer && urlIn(event.dataTransfer);
         if (file) openFile(file);
+        else if (url) void open(calls.fetched(url));
       }}
     >
       <Header {...{ declarations: declared, history, document }} link={() => addressOf(hashOf(source, document))} />

@@ -1,7 +1,7 @@
 /** The control of one parameter. */
 
 import type { TargetedEvent, TargetedInputEvent } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Gravity } from "./gravity";
 import { label } from "./search";
 import { fromSlider, rangeOf, STEPS, toSlider, usualOf } from "./slider";
@@ -106,6 +106,7 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
   const start = current === undefined ? place : range.minimum;
   const origin = typeof param.neutral === "number" ? param.neutral : start;
   const [from, to] = value === undefined ? [place, place] : [Math.min(place, origin), Math.max(place, origin)];
+  const entering = useRef(false);
   const typed = useTyped(typeof value === "number" ? String(value) : "", (text) =>
     onChange(text === "" || Number.isNaN(Number(text)) ? null : Number(text)),
   );
@@ -136,6 +137,12 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
         step="any"
         placeholder={String(usual ?? UNSET)}
         {...typed}
+        onPointerDown={(event) => {
+          entering.current = event.currentTarget !== document.activeElement;
+        }}
+        onClick={(event) => {
+          if (entering.current) event.currentTarget.select(); // a second click sets the cursor
+        }}
         onBlur={(event) => {
           typed.onBlur();
           setUnreadable(event.currentTarget.validity.badInput); // then its value is empty

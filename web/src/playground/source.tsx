@@ -4,6 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, size } from "../shared/text";
 import type { ImageFacts, Source } from "./types";
 
+/** Returns the web address in what was dropped, or nothing. */
+export function urlIn(dropped: Pick<DataTransfer, "getData">): string | undefined {
+  const lines = (dropped.getData("text/uri-list") || dropped.getData("text/plain")).split("\n").map((line) => line.trim());
+  return lines.find((line) => /^https?:\/\/\S+$/i.test(line));
+}
+
 interface Props {
   examples: string[];
   source: Source | null;
@@ -18,7 +24,12 @@ interface Props {
 
 export function SourceBar({ examples, source, name, facts, onFile, onExample, onUrl, onTyped }: Props) {
   const chooser = useRef<HTMLInputElement>(null);
-  const [url, setUrl] = useState(source?.url ?? "");
+  const [url, setUrl] = useState("");
+  const submitted = useRef("");
+  useEffect(() => {
+    setUrl((typed) => (typed === submitted.current ? (source?.url ?? "") : typed));
+    submitted.current = source?.url ?? "";
+  }, [source]);
   useEffect(() => {
     const paste = (event: ClipboardEvent) => {
       const file = event.clipboardData?.files[0];
@@ -50,6 +61,7 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
         class="fetch"
         onSubmit={(event) => {
           event.preventDefault();
+          submitted.current = url;
           if (url) onUrl(url);
         }}
       >

@@ -41,6 +41,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
   const room = useRoom(frame, Boolean(output));
   const originalUrl = useUrl(shown?.original ?? null);
   const resultUrl = useUrl(shown?.result.shown ?? null);
+  const { before, after, play } = useTogether(originalUrl, resultUrl);
   const source = shown?.source;
   useEffect(() => setView(null), [source]);
   const isSlow = useLate(busy);
@@ -92,13 +93,15 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
         {...gestures}
       >
         <div class={`canvas${box.scale > 1 && isWhole ? " pixels" : ""}`} style={styleOf(box)}>
-          <img class="after" src={resultUrl} alt="Result" draggable={false} />
+          <img class="after" ref={after} src={resultUrl} alt="Result" draggable={false} onLoad={play} />
           {compared && (
             <img
               class="before"
+              ref={before}
               src={originalUrl}
               alt="Original"
               draggable={false}
+              onLoad={play}
               style={{ clipPath: `inset(0 ${hidden}% 0 0)` }}
             />
           )}
@@ -246,6 +249,21 @@ function useUrl(blob: Blob | null): string {
   // The next picture may still load while this one is shown.
   useEffect(() => () => void setTimeout(() => URL.revokeObjectURL(url), 1000), [url]);
   return url;
+}
+
+/** Plays two animations from their first frames together, as soon as both are loaded. */
+function useTogether(originalUrl: string, resultUrl: string) {
+  const before = useRef<HTMLImageElement>(null);
+  const after = useRef<HTMLImageElement>(null);
+  const played = useRef("");
+  const play = () => {
+    const urls = `${originalUrl} ${resultUrl}`;
+    if (played.current === urls || !before.current?.complete || !after.current?.complete) return;
+    played.current = urls; // setting an address loads the picture again
+    before.current.src = originalUrl;
+    after.current.src = resultUrl;
+  };
+  return { before, after, play };
 }
 
 /** Returns true if something has lasted for a while: what is quick needs no sign that it goes on. */
