@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -122,3 +123,10 @@ def test_a_wheel_of_an_sdist_has_the_pages_and_the_site_if_it_was_built(
     shipped = installed / "imgsvc_cli" / "pages"
     assert {path.relative_to(shipped) for path in shipped.rglob("*.md")} == pages
     assert not list(shipped.rglob("*.py"))
+    included = [
+        page.parent / path
+        for page in shipped.rglob("*.md")
+        for path in re.findall(r"^```\{(?:literal)?include\} (\S+)", page.read_text(), re.MULTILINE)
+    ]
+    assert len(included) > 10
+    assert [path for path in included if not path.is_file()] == []
