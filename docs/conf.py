@@ -39,6 +39,7 @@ copybutton_line_continuation_character = "\\"
 
 templates_path = ["_templates"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # Furo's own underlines names of modules
 html_title = f"imgsvc {release}"
 html_logo = html_favicon = "../examples/pictures/logo.svg"
 html_theme_options = {
