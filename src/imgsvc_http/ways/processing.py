@@ -130,7 +130,7 @@ async def _keep(
         await webhooks.accept(id_, call.account, AsyncRequest(document=document), keep)
         return
     kept = await webhooks.uploads.keep(source.path, id_, now())
-    asked = AsyncRequest(document=document, source=kept, source_name=source.name)
+    asked = AsyncRequest(document=document, source=kept, source_name=source.name, ignored=source.ignored)
     try:
         await webhooks.accept(id_, call.account, asked, keep)
     except BaseException:

@@ -63,11 +63,15 @@ class Record:
 
 @attrs.frozen(kw_only=True)
 class AsyncRequest:
-    """The body of an asynchronous request, and the name of its upload in the storage of pending uploads."""
+    """The body of an asynchronous request, and the name of its upload in the storage of pending uploads.
+
+    ``ignored`` are the names of unknown fields of the form that the upload came in.
+    """
 
     document: dict[str, Any] = attrs.field(repr=False)
     source: str | None = None
     source_name: str = ""
+    ignored: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -115,6 +115,20 @@ async def test_an_upload_is_accepted_and_its_result_posted(
             await asyncio.sleep(0.01)
 
 
+async def test_the_notification_names_form_fields_that_were_ignored(
+    client: aiohttp.ClientSession, receiver: Receiver, photo: bytes
+) -> None:
+    form = aiohttp.FormData()
+    form.add_field("data", json.dumps({"webhook": {"url": f"{receiver.url}/"}}))
+    form.add_field("width", "100")
+    form.add_field("file", photo, filename="photo.jpg")
+    accepted(await call(client, "POST", "/1.0/upload", data=form))
+    (post,) = await receiver.arrived(1)
+    assert post.json["notes"] == [
+        "Form field 'width' is unknown: parameters belong into the JSON of the field 'data'."
+    ]
+
+
 async def test_a_fetch_is_accepted_before_anything_is_fetched(
     client: aiohttp.ClientSession, receiver: Receiver
 ) -> None:
