@@ -66,7 +66,9 @@ def test_metadata_goes_and_pixels_stay(format: str, policy: str, orientation: in
     before, after = imgsvc.inspect(data), imgsvc.inspect(result.data)
     assert (after.upright_size, after.orientation) == (before.upright_size, before.orientation)
     assert (after.profile, after.quality, after.bytes) == (True, before.quality, result.output.bytes)
-    assert result.output == attrs.evolve(after, contents=None)
+    width, height = after.upright_size
+    shown = attrs.evolve(after, contents=None, width=width, height=height, upright=True)
+    assert result.output == shown
     upright = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (data, result.data)]
     assert np.array_equal(*upright)
 
@@ -188,3 +190,21 @@ def test_plans_tell_what_stays() -> None:
     kept = imgsvc.explain({"output": {"keep_pixels": True}}, data)
     assert "JPEG, its coded pixels as they are, metadata: strip" in str(kept)
     assert "or the pixels of the original" in str(imgsvc.explain({"output": {"if_smaller": True}}, data))
+
+
+@pytest.mark.parametrize("format", ["JPEG", "WEBP"])
+@pytest.mark.parametrize(
+    "output", [{"if_smaller": True, "quality": 95}, {"keep_pixels": True}, {"quality": 5}]
+)
+def test_results_tell_their_size_as_it_is_shown(output: dict[str, Any], format: str) -> None:
+    picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (30, 40, 3), np.uint8))
+    exif, data = Image.Exif(), io.BytesIO()
+    exif[0x0112] = 6
+    picture.save(data, format, quality=40, exif=exif.tobytes())
+    result = imgsvc.process(data.getvalue(), {"output": output})
+    told = result.to_dict()["output"]
+    assert (told["width"], told["height"]) == result.output.upright_size == (30, 40)
+    assert "30x40" in repr(result)
+    file = imgsvc.inspect(result.data)
+    assert file.upright_size == (30, 40)
+    assert told["orientation"] == file.orientation == (1 if output == {"quality": 5} else 6)

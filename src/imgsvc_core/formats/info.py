@@ -19,7 +19,8 @@ class ImageInfo:
     """Facts of an encoded image, for reports and for planning.
 
     ``width`` and ``height`` are those of one frame as stored; with an ``orientation`` of 5 to 8 the picture
-    is shown with the two exchanged. Facts that a format does not have, such as the quality of a PNG, are
+    is shown with the two exchanged. For a result they are those as shown, and ``upright`` is true if its file
+    has an orientation all the same. Facts that a format does not have, such as the quality of a PNG, are
     `None`.
     """
 
@@ -61,6 +62,10 @@ class ImageInfo:
     frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
     alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
     orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
+    upright: bool = attrs.field(
+        default=False,
+        metadata={"doc": "Whether width and height are as shown, although the file has an orientation."},
+    )
     sha256: str | None = attrs.field(
         default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
     )
@@ -92,7 +97,8 @@ class ImageInfo:
     @property
     def upright_size(self) -> tuple[int, int]:
         """Return width and height as shown, after the EXIF orientation."""
-        return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
+        turned = self.orientation >= 5 and not self.upright
+        return (self.height, self.width) if turned else (self.width, self.height)
 
     @property
     def colors(self) -> int:

@@ -51,8 +51,19 @@ def encode(
 
 
 def of_original(plan: Plan, data: bytes) -> Encoded:
-    """Return the file of the source, in which only metadata has changed."""
-    return Encoded(attrs.evolve(plan.info, name="", bytes=len(data), sha256=None, contents=None), data)
+    """Return the file of the source, in which only metadata has changed. Its size is told as it is shown."""
+    width, height = plan.info.upright_size
+    info = attrs.evolve(
+        plan.info,
+        name="",
+        width=width,
+        height=height,
+        upright=True,
+        bytes=len(data),
+        sha256=None,
+        contents=None,
+    )
+    return Encoded(info, data)
 
 
 def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
