@@ -397,7 +397,7 @@ def _original(opened: Opened, plan: Plan) -> bytes | None:
 
 def _kept(job: _Job, plan: Plan, data: bytes) -> _Made:
     """Return the result whose pixels are not decoded."""
-    encoded = of_original(plan, data)
+    encoded = of_original(data)
     if job.digest:
         import hashlib  # loads OpenSSL
 

@@ -115,3 +115,17 @@ def test_blocks_beyond_what_decoders_take_are_left_out() -> None:
     plain = _KEYWORD + bytes(4) + _XMP + b" " * 9_000_000
     for content in (packed, plain):
         assert b"Ann" not in _result(_source(png_chunk(b"iTXt", content), after=True))
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+@pytest.mark.parametrize("animated", [False, True])
+def test_an_orientation_after_the_pixels_stays_beside_pixels_that_stay(animated: bool, policy: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    block = png_chunk(b"eXIf", exif.tobytes().removeprefix(_EXIF_PREFIX))
+    source = _source(block, after=True, animated=animated)
+    result = imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": policy}})
+    file = imgsvc.inspect(result.data)
+    assert (file.orientation, result.output.orientation) == (6, 6)
+    assert file.upright_size == result.output.upright_size == (file.height, file.width)
+    assert f"{file.height}x{file.width}, " in repr(result)

@@ -11,7 +11,9 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import kind_of
+from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
@@ -35,7 +37,7 @@ def encode(
     ``original`` is the file of the source as it may stay: it is taken, in memory, if that saves bytes.
     """
     if original is not None and plan.original == "always":
-        encoded = of_original(plan, original)
+        encoded = of_original(original)
     elif is_encoded_once(plan):
         encoded = save(image, plan.save[0], file if original is None else None, digest=digest)
     else:
@@ -50,26 +52,17 @@ def encode(
     return attrs.evolve(encoded, info=info)
 
 
-def of_original(plan: Plan, data: bytes) -> Encoded:
+def of_original(data: bytes) -> Encoded:
     """Return the file of the source, in which only metadata has changed. Its size is told as it is shown."""
-    width, height = plan.info.upright_size
-    info = attrs.evolve(
-        plan.info,
-        name="",
-        width=width,
-        height=height,
-        upright=True,
-        bytes=len(data),
-        sha256=None,
-        contents=None,
-    )
-    return Encoded(info, data)
+    found = probe(ByteSource(data)).info  # the orientation may have moved to where decoders look for it
+    width, height = found.upright_size
+    return Encoded(attrs.evolve(found, width=width, height=height, upright=True, contents=None), data)
 
 
 def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
     """Return the original unless the encoded file is smaller."""
     if original is not None and len(original) <= encoded.info.bytes:
-        kept = of_original(plan, original)
+        kept = of_original(original)
         return attrs.evolve(
             kept, notes=("Encoding it again saves nothing, so the pixels stay as they were.",)
         )

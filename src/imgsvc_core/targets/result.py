@@ -139,11 +139,11 @@ class Result(Generic[Data]):
     def __repr__(self) -> str:
         source, ended = self.input, self._encoding.ended
         came_from = f"from {source.format} {source.upright_size[0]}x{source.upright_size[1]}"
-        (width, height), count = self.plan.size, self.plan.frames
+        made, count = self.plan.size if ended is None else ended.output.upright_size, self.plan.frames
         frames = f", {count} frames" if count > 1 else ""
         encoded = "not encoded yet" if ended is None else f"{ended.output.bytes:,} bytes"
-        made = " or ".join(self._formats())
-        return f"<Result {made} {width}x{height}{frames}, {encoded}, {came_from}>"
+        formats = " or ".join(self._formats())
+        return f"<Result {formats} {made[0]}x{made[1]}{frames}, {encoded}, {came_from}>"
 
     def _formats(self) -> tuple[str, ...]:
         """Return the format of the result, or those that it may have before it is encoded."""
