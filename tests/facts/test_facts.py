@@ -31,6 +31,12 @@ def facts_of(source: Any, **request: Any) -> Any:
     return imgsvc.process(source, {**request, "output": {"format": "png", "facts": ALL}}).output.facts
 
 
+def blurhash_of(pixels: Pixels) -> str:
+    across, down = (4, 3) if pixels.shape[1] >= pixels.shape[0] else (3, 4)
+    told: str = blurhash.encode(pixels, across, down)
+    return told
+
+
 def reduced(name: str, side: int) -> Image.Image:
     """A photograph that is small enough for all of its pixels to count."""
     picture = Image.fromarray(photo(name))
@@ -40,10 +46,32 @@ def reduced(name: str, side: int) -> Image.Image:
 
 @pytest.mark.parametrize("name", PHOTOS)
 def test_blurhash_is_that_of_the_package(name: str) -> None:
-    picture = reduced(name, 96)
-    across, down = (4, 3) if picture.width >= picture.height else (3, 4)
-    expected = blurhash.encode(np.asarray(picture.convert("RGB")), across, down)
-    assert facts_of(picture)["blurhash"] == expected
+    picture = reduced(name, 140)
+    assert facts_of(picture)["blurhash"] == blurhash_of(np.asarray(picture.convert("RGB")))
+
+
+@pytest.mark.parametrize("size", [(512, 70), (100, 160)])
+def test_blurhash_averages_all_pixels_of_the_copy_in_light(size: tuple[int, int]) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    told, expected = facts_of(noise)["blurhash"], blurhash_of(noise)
+    assert told[2:6] == expected[2:6]  # the mean
+    shown = [np.asarray(blurhash.decode(one, 16, 16)) for one in (told, expected)]
+    assert np.abs(shown[0] - shown[1]).max() <= 2
+
+
+def test_blurhash_of_a_large_photo_is_close_to_that_of_all_its_pixels() -> None:
+    picture = Image.fromarray(photo("coffee")).resize((900, 120))
+    told, expected = facts_of(picture)["blurhash"], blurhash_of(np.asarray(picture))
+    shown = [np.asarray(blurhash.decode(one, 16, 16)) for one in (told, expected)]
+    assert np.abs(shown[0] - shown[1]).mean() <= 2
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 64), (64, 1), (32, 16)])
+def test_blurhash_of_few_pixels_is_that_of_the_package_for_64_on_a_side(size: tuple[int, int]) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    repeated = pixels.repeat(64 // size[1], axis=0).repeat(64 // size[0], axis=1)
+    across, down = (4, 3) if size[0] >= size[1] else (3, 4)
+    assert facts_of(pixels)["blurhash"] == blurhash.encode(repeated, across, down)
 
 
 @pytest.mark.parametrize("name", PHOTOS)

@@ -19,20 +19,26 @@ _NOTHING = 1e-6  # sums that ought to be 0 are less, and no wave that can be see
 
 def blurhash(copy: WorkingCopy) -> str:
     """Return the BlurHash (https://github.com/woltapp/blurhash/blob/master/Algorithm.md)."""
-    pixels = light_of_levels()[np.asarray(_enough_pixels(copy.small_flat))]
+    is_ready = copy.alpha is None and min(copy.rgb.shape[:2]) >= _LEAST_SIDE
+    levels = copy.rgb if is_ready else np.asarray(_enough_pixels(copy.flat))
+    pixels = np.take(light_of_levels().astype(np.float32), levels)
     height, width, _ = pixels.shape
     across, down = (4, 3) if copy.rgb.shape[1] >= copy.rgb.shape[0] else (3, 4)
     rows, columns = _waves(height, down, 0.0), _waves(width, across, 0.0)
-    factors = np.einsum("jy,yxc,ix->jic", rows, pixels, columns, optimize=True) / (width * height)
+    # einsum starts no threads of BLAS, which would take longer than the work.
+    lines = np.einsum("jy,yx->jx", rows.astype(np.float32), pixels.reshape(height, -1))
+    factors = np.einsum("jxc,ix->jic", lines.reshape(down, width, 3), columns) / (width * height)
     mean, *others = factors.reshape(-1, 3)
     waves = 2 * np.asarray(others)
     steps = int(np.clip(np.floor(np.abs(waves).max() * 166 - 0.5), 0, 82))
     largest = (steps + 1) / 166
-    levels = np.floor(np.sign(waves) * np.sqrt(np.abs(waves) / largest) * 9 + 9.5).clip(0, 18).astype(int)
+    digits_of_waves = (
+        np.floor(np.sign(waves) * np.sqrt(np.abs(waves) / largest) * 9 + 9.5).clip(0, 18).astype(int)
+    )
     red, green, blue = levels_of_light(mean).tolist()
     digits = [_base83((across - 1) + (down - 1) * 9, 1), _base83(steps, 1)]
     digits.append(_base83((red << 16) + (green << 8) + blue, 4))
-    digits += [_base83(int(level @ (361, 19, 1)), 2) for level in levels]
+    digits += [_base83(int(level @ (361, 19, 1)), 2) for level in digits_of_waves]
     return "".join(digits)
 
 

@@ -77,11 +77,6 @@ class WorkingCopy:
         return _averaged(self.with_alpha)
 
     @functools.cached_property
-    def small_flat(self) -> PIL.Image.Image:
-        """The flat picture with at most 96 pixels on its longer side."""
-        return self.small if self.alpha is None else _averaged(self.flat)
-
-    @functools.cached_property
     def with_alpha(self) -> PIL.Image.Image:
         """The picture with alpha, unless it is opaque."""
         return self.flat if self.alpha is None else PIL.Image.fromarray(np.dstack((self.rgb, self.alpha)))
