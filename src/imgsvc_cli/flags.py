@@ -22,6 +22,8 @@ from imgsvc_core.spec.options import (
 )
 
 _MAX_METAVAR = 40
+_OF_RESIZE = "--resize-"
+_NEAR = 0.85  # of difflib: a letter of a short name is wrong, or two are exchanged
 
 
 class Flag(click.Option):
@@ -35,6 +37,13 @@ class Flag(click.Option):
 class SectionedCommand(click.Command):
     """A command whose help shows its flags operation by operation."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments. For an unknown flag that is near a parameter of resize, suggest that flag."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise _suggesting(error, {flag for param in self.params for flag in param.opts}) from error
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options that are not flags first, then a section for each operation."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -45,6 +54,18 @@ class SectionedCommand(click.Command):
         for section, records in sections.items():
             with formatter.section(section):
                 formatter.write_dl(records, col_max=28)
+
+
+def _suggesting(error: click.NoSuchOption, flags: Collection[str]) -> click.NoSuchOption:
+    """Return an error that suggests the flag of resize unless another is near: `--width` means it."""
+    from difflib import get_close_matches
+
+    name = error.option_name
+    own = [flag for flag in flags if flag.startswith(_OF_RESIZE)]
+    near = get_close_matches(_OF_RESIZE + name.lstrip("-"), own, 1, _NEAR)
+    if not near or get_close_matches(name, flags, 1, _NEAR):
+        return error
+    return click.NoSuchOption(name, f"{error.message} Did you mean '{near[0]}'?", ctx=error.ctx)
 
 
 def request_flags(

@@ -179,9 +179,10 @@ def _in_own_format(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> imgsvc.Spec:
     """
     formats = [format.name for format in _formats(request, info)]
     if formats != [info.format]:
+        asked = f" or add --format {info.format}" if imgsvc.FORMATS[info.format].writable else ""
         raise TargetError(
             f"With --in-place a result must have the format of its source, {info.format}, got "
-            f"{' or '.join(formats)}: write it to another file."
+            f"{' or '.join(formats)}: write it to another file{asked}."
         )
     return _with_output(request, format=info.format)
 

@@ -465,6 +465,11 @@ def test_a_closed_pipe_is_no_error(photo: Path) -> None:
         (["proces", "photo.jpg"], "There is no command 'proces': did you mean 'process'?"),
         (["zzz"], "There is no command 'zzz': expected one of accounts, batch, "),
         (["process", "photo.jpg", "--formt", "webp"], "--format"),
+        (
+            ["process", "photo.jpg", "--widht", "300"],
+            "No such option '--widht'. Did you mean '--resize-width'?",
+        ),
+        (["process", "photo.jpg", "--qualty", "9"], "No such option '--qualty'. Did you mean '--quality'?"),
         (["process", "cut.jpg", "-o", "out.png"], "imgsvc: cut.jpg: The JPEG image is damaged or truncated"),
         (["process", "-", "-o", "out.png"], "imgsvc: standard input: "),
         (["process", "photo.jpg", "--watermark", "none.png"], "picture, 'none.png' does not exist"),

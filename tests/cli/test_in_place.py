@@ -86,6 +86,21 @@ def test_the_format_stays_whatever_the_suffix(photo: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("suffix", "advice"),
+    [("tif", b"got jpg: write it to another file or add --format tiff."), ("bmp", b"to another file.")],
+)
+def test_a_refusal_of_another_format_tells_the_flag_that_keeps_it(
+    photo: Path, suffix: str, advice: bytes
+) -> None:
+    other = photo.with_suffix(f".{suffix}")
+    Image.open(photo).save(other)
+    refused = run("process", other, "--in-place")
+    assert refused.stderr.strip().endswith(advice)
+    if suffix == "tif":
+        assert run("process", other, "--in-place", "--format", "tiff").returncode == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["-"], b"Source '-' must be a file with --in-place."),
