@@ -303,7 +303,9 @@ def _run(
         **options,
     )
     with contextlib.ExitStack() as files:  # unfinished files are removed if the work fails or the time is up
-        wanted = [one if one.target is None else _with_file(one, one.target, files) for one in wanted]
+        wanted = [
+            one if one.target is None else _with_file(one, one.target, files, job.source) for one in wanted
+        ]
         made = deadline.run(_make_all, job, wanted)
         for one in wanted:
             if one.target is not None:
@@ -321,9 +323,11 @@ def _check_options(options: Iterable[str]) -> None:
             )
 
 
-def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack) -> _Wanted:
+def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack, source: Source) -> _Wanted:
     """Open the file that becomes the target, if the target is a file."""
-    return attrs.evolve(one, file=files.enter_context(open_target(target))) if is_file(target) else one
+    if not is_file(target):
+        return one
+    return attrs.evolve(one, file=files.enter_context(open_target(target, source=source)))
 
 
 def _hand_over(encoded: Encoded | Computed | Raster, target: Target, file: BinaryIO | None) -> None:

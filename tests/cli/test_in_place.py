@@ -69,6 +69,26 @@ def test_a_file_that_encoding_makes_larger_stays_without_its_metadata(photo: Pat
     assert imgsvc.inspect(photo).quality == 80
 
 
+def test_a_file_whose_bytes_stay_is_left_alone(photo: Path) -> None:
+    run("process", photo, "--in-place", "--keep-pixels")
+    before = photo.stat()
+    for flags in (["--keep-pixels"], ["--quality", "100"]):
+        assert run("process", photo, "--in-place", *flags).returncode == 0
+        after = photo.stat()
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert list(photo.parent.iterdir()) == [photo]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_owner_and_group_stay(photo: Path) -> None:
+    os.chown(photo, 65534, 65533)
+    photo.chmod(0o2640)
+    run("process", photo, "--in-place", "--resize", "50x")
+    found = photo.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (65534, 65533, 0o2640)
+    assert imgsvc.inspect(photo).width == 50
+
+
 def test_pixels_may_stay(photo: Path) -> None:
     before = imgsvc.process(photo).to_numpy()
     done = run("process", photo, "--in-place", "--keep-pixels")

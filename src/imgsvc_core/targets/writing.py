@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import io
 import os
 import stat
@@ -77,10 +78,13 @@ _OBJECT_STORES: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 @contextlib.contextmanager
-def open_target(target: Target, media_type: str = "application/octet-stream") -> Iterator[BinaryIO]:
+def open_target(
+    target: Target, media_type: str = "application/octet-stream", *, source: object = None
+) -> Iterator[BinaryIO]:
     """Open a binary file that becomes the target when the block succeeds, and leaves nothing otherwise.
 
-    Object stores keep ``media_type`` with the object.
+    Object stores keep ``media_type`` with the object. A file that is the ``source``, too, is left alone if
+    its bytes do not change.
 
     Raises:
         TargetError: the target cannot be written.
@@ -89,7 +93,7 @@ def open_target(target: Target, media_type: str = "application/octet-stream") ->
         with _uploading(target, media_type) as file:
             yield file
     elif isinstance(target, str | os.PathLike):
-        with _replacing(Path(target)) if is_file(target) else _opened(Path(target)) as file:
+        with _replacing(Path(target), source) if is_file(target) else _opened(Path(target)) as file:
             yield file
     else:
         try:
@@ -99,8 +103,11 @@ def open_target(target: Target, media_type: str = "application/octet-stream") ->
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside the target that replaces it in one step. Links are followed, modes are kept."""
+def _replacing(path: Path, source: object) -> Iterator[BinaryIO]:
+    """Open a file beside the target that replaces it in one step.
+
+    Links are followed. The mode is kept, and owner and group as far as that is allowed.
+    """
     try:
         path = Path(os.path.realpath(path))
         beside = path.with_name(f".imgsvc-{os.urandom(8).hex()}.part")
@@ -113,13 +120,31 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         with file:
             yield file
         if path.exists():
-            beside.chmod(path.stat().st_mode & 0o7777)
+            if _is_same_file(source, path) and filecmp.cmp(beside, path, shallow=False):
+                return
+            _copy_owner_and_mode(path, beside)
         beside.replace(path)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
         _unfinished.discard(beside)
+
+
+def _is_same_file(source: object, path: Path) -> bool:
+    try:
+        return isinstance(source, str | os.PathLike) and os.path.samefile(source, path)
+    except (OSError, ValueError):  # such as a URL
+        return False
+
+
+def _copy_owner_and_mode(path: Path, copy: Path) -> None:
+    found = path.stat()
+    if hasattr(os, "chown"):
+        for owner in ((-1, found.st_gid), (found.st_uid, -1)):
+            with contextlib.suppress(PermissionError):
+                os.chown(copy, *owner)
+    copy.chmod(found.st_mode & 0o7777)  # afterwards, because a new owner takes bits away
 
 
 def remove_unfinished() -> None:
