@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import blurhash
@@ -192,12 +193,39 @@ def test_noise_still_fits_into_a_placeholder() -> None:
     assert Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).mode == "RGBA"
 
 
+@pytest.mark.parametrize("size", [282, 284])
+def test_a_placeholder_is_taken_up_to_282_bytes(size: int) -> None:
+    """They are 376 characters, after 23 of the head. A WebP has an even number of bytes."""
+    picture = next(one for one in noises() if len(first_try(one)) == size)
+    told = facts_of(picture)["lqip"].partition(",")[2]
+    assert (base64.b64decode(told) == first_try(picture)) == (size == 282)
+
+
+def noises() -> Iterator[Image.Image]:
+    random = np.random.default_rng(1)
+    for _ in range(3000):
+        spread = random.integers(10, 60)
+        yield Image.fromarray(random.integers(128 - spread, 128 + spread, (24, 24, 3), np.uint8))
+
+
+def first_try(picture: Image.Image) -> bytes:
+    return pillow(picture, "WEBP", quality=40, method=4)
+
+
 @pytest.mark.parametrize("name", PHOTOS)
 def test_gray_pictures_are_told_from_colors(name: str) -> None:
     picture = Image.fromarray(photo(name))
     assert facts_of(picture)["gray"] is (name in GRAY)
     lossy = pillow(picture.convert("L").convert("RGB"), "WEBP", quality=30)
     assert facts_of(lossy)["gray"] is True
+
+
+@pytest.mark.parametrize(("difference", "expected"), [(4, True), (5, False)])
+@pytest.mark.parametrize("place", [0, 3])
+def test_gray_allows_4_levels_between_channels(place: int, difference: int, expected: bool) -> None:
+    pixels = np.full((20, 20, 3), 90, np.uint8)
+    pixels[place, place, 1] += difference
+    assert facts_of(pixels)["gray"] is expected
 
 
 @pytest.mark.parametrize("name", ["astronaut", "camera"])

@@ -175,6 +175,12 @@ def test_the_original_stays_where_encoding_saves_nothing(format: str, tmp_path: 
     assert target.read_bytes() == result.data
 
 
+def test_the_original_stays_at_the_same_size() -> None:
+    data = imgsvc.process(coffee(), {"output": {"format": "png"}}).data
+    result = imgsvc.process(data, {"output": {"if_smaller": True}})
+    assert (result.data, len(result.notes)) == (data, 1)
+
+
 def test_the_original_never_stays_after_a_change() -> None:
     data = file("jpg", quality=10)
     for change in ({"resize": {"width": 89}}, {"flip": {"horizontal": True}}, {"adjust": {"contrast": 1}}):
