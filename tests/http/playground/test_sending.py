@@ -92,6 +92,18 @@ def test_a_sending_that_failed_is_repeated(open_page: Open) -> None:
     assert page.get_by_role("alert").count() == 0
 
 
+def test_a_preview_of_another_picture_ends_at_once(open_page: Open) -> None:
+    page = open_page().page
+    page.route("**/playground/previews/portrait.jpg", lambda route: None)  # no answer: only an abort ends it
+    with page.expect_request("**/playground/previews/portrait.jpg"):
+        number(page, "resize-width").fill("50")
+        page.keyboard.press("Tab")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("portrait.jpg")):
+        page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png", "50 × ")
+    assert page.get_by_role("alert").count() == 0
+
+
 def test_a_picture_that_the_service_does_not_keep_any_more_is_sent_again(
     open_page: Open, service: Service
 ) -> None:
