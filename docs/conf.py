@@ -48,6 +48,7 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#b9a3f5", "color-brand-content": "#b9a3f5"},
 }
 html_static_path = ["_static"]
+html_extra_path = ["404.html"]  # for hosts that show it where no page is
 html_css_files = ["pictures.css"]
 html_js_files = ["tables.js", "scrolled.js"]
 html_show_copyright = False
