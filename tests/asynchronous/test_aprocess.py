@@ -184,34 +184,49 @@ async def test_an_encoder_that_cannot_be_stopped_ends_with_its_process() -> None
         await imgsvc.aprocess(noise(2000), {"output": {"format": "avif", "effort": 9}}, limits=limits)
 
 
-def busy() -> set[int]:
-    """Which of this process and its workers compute just now, but for this thread."""
-    found = set()
+def computed() -> dict[tuple[int, int], float]:
+    """The seconds of CPU of each thread of this process and of its workers, but for this thread."""
+    found = {}
     for pid in (os.getpid(), *workers_of(os.getpid())):
         for task in Path(f"/proc/{pid}/task").glob("*"):
             with contextlib.suppress(OSError):  # it has ended
-                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-                if state == "R" and int(task.name) != threading.get_native_id():
-                    found.add(pid)
+                ticks = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
+                if int(task.name) != threading.get_native_id():
+                    found[pid, int(task.name)] = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
     return found
 
 
+def most_since(before: dict[tuple[int, int], float]) -> tuple[float, int]:
+    """The seconds of CPU of the busiest thread since then, and its process."""
+    spent = ((seconds - before.get(key, 0.0), key[0]) for key, seconds in computed().items())
+    return max(spent, default=(0.0, os.getpid()))
+
+
+async def computing(before: dict[tuple[int, int], float]) -> int:
+    """Return the process that computes, once one does since before the work began."""
+    while (most := most_since(before))[0] < 0.1:
+        await asyncio.sleep(0.01)
+    return most[1]
+
+
 async def idle() -> bool:
-    """True once nothing computes in several looks; False if something still does after long."""
+    """True once nothing else computes though there is time for it; False if something goes on for long."""
     end = time.monotonic() + 60
-    quiet = 0
-    while time.monotonic() < end and quiet < 20:
-        quiet = 0 if busy() else quiet + 1
-        await asyncio.sleep(0.02)
-    return quiet >= 20
+    while time.monotonic() < end:
+        before, started = computed(), time.thread_time()
+        while time.thread_time() < started + 0.2:  # any other thread would get as much
+            pass
+        if most_since(before)[0] < 0.1:
+            return True
+        await asyncio.sleep(0.1)
+    return False
 
 
 @ISOLATED
 async def test_cancelling_ends_the_work(isolated: bool) -> None:
+    before = computed()
     task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
-    while not busy():
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+    await computing(before)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -222,12 +237,11 @@ async def test_cancelling_ends_the_work(isolated: bool) -> None:
 @ISOLATED
 async def test_cancelling_leaves_no_part_of_a_target(isolated: bool, tmp_path: Path) -> None:
     target = tmp_path / "never.png"
+    before = computed()
     task = asyncio.create_task(
         imgsvc.aprocess(photo("cat"), endless(), target, isolated=isolated, limits=NO_LIMITS)
     )
-    while not busy():
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
+    await computing(before)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -244,9 +258,9 @@ async def test_a_process_that_is_ended_leaves_no_part_of_a_target(tmp_path: Path
 
 @ISOLATED
 async def test_cancelling_twice_is_as_cancelling_once(isolated: bool) -> None:
+    before = computed()
     task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
-    while not busy():
-        await asyncio.sleep(0.01)
+    await computing(before)
     task.cancel()
     await asyncio.sleep(0)
     task.cancel()
@@ -333,10 +347,9 @@ async def test_many_calls_wait_for_their_turn_which_takes_none_of_their_time(iso
 
 
 async def test_a_crash_costs_one_call() -> None:
+    before = computed()
     running = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), limits=NO_LIMITS))
-    while not (computing := busy() - {os.getpid()}):
-        await asyncio.sleep(0.01)
-    os.kill(computing.pop(), signal.SIGSEGV)
+    os.kill(await computing(before), signal.SIGSEGV)
     with pytest.raises(imgsvc.WorkerDied):
         await running
     assert (await imgsvc.aprocess(photo("cat"), SMALL)).output.width == 30
