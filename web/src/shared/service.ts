@@ -43,20 +43,25 @@ export function authorization(): Record<string, string> {
   return keys.get() ? { Authorization: `Bearer ${keys.get()}` } : {};
 }
 
-/** Takes the key of a local playground, which nobody has to be asked for. Returns true if it is a new one. */
+/** The key that the service refused last. Requests that were sent with it may still be answered after a new one is taken. */
+let refusedKey = "";
+
+/** Takes the key of a local playground, which nobody has to be asked for. Returns true if there is one that was not refused. */
 export async function takeLocalKey(): Promise<boolean> {
-  const known = keys.get();
   const { key } = await get("/playground/key.json").catch(() => ({ key: null }));
   if (key) keys.set(key);
-  return keys.get() !== known;
+  return keys.get() !== "" && keys.get() !== refusedKey;
 }
 
 export async function call(path: string, options: RequestInit = {}): Promise<Response> {
+  const key = keys.get();
   const headers = new Headers(options.headers);
   for (const [name, value] of Object.entries(authorization())) headers.set(name, value);
   try {
     // With credentials, the browser would open its own password dialog after a 401.
-    return await fetch(address(path), { ...options, headers, credentials: "omit" });
+    const response = await fetch(address(path), { ...options, headers, credentials: "omit" });
+    if (response.status === 401) refusedKey = key;
+    return response;
   } catch (error) {
     if (error instanceof DOMException) throw error; // aborted
     throw new ServiceError(UNREACHABLE);
