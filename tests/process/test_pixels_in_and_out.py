@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,14 @@ def test_notebooks_show_results(format: str, media_type: str) -> None:
     shown = Image.open(io.BytesIO(base64.b64decode(bundle[media_type])))
     assert (shown.size, Image.MIME[shown.format or ""]) == ((600, 400), media_type)
     assert bundle["text/plain"] == repr(result)
+
+
+def test_notebooks_show_results_of_other_processes() -> None:
+    """Their pixels stayed there, and browsers do not show all formats."""
+    made = imgsvc.process(coffee(), {"output": {"format": "tiff"}})
+    bundle = pickle.loads(pickle.dumps(made))._repr_mimebundle_()
+    with Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))) as shown:
+        assert np.array_equal(np.asarray(shown), made.to_numpy())
 
 
 def test_results_that_went_to_a_target_say_so(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ class Result(Generic[Data]):
         import PIL.Image
 
         if self.plan.frames > 1:
-            return PIL.Image.open(io.BytesIO(self._as_png()))
+            return PIL.Image.open(io.BytesIO(_png(self.to_vips(), animated=True)))
         pixels = self.to_numpy()
         if pixels.dtype != np.uint8 and pixels.ndim == 3:
             pixels = (pixels >> 8).astype(np.uint8)
@@ -238,16 +238,6 @@ class Result(Generic[Data]):
             ForkedProcess: libvips does not work in this process.
         """
         return self._encoding.pixels().to_vips()
-
-    def _as_png(self) -> bytes:
-        """Return the pixels as PNG, of 8 bits, and animated if they are."""
-        from imgsvc_core.formats.saving import save
-        from imgsvc_core.formats.settings import SaveSettings
-
-        settings = SaveSettings(format="apng" if self.plan.frames > 1 else "png", depth=8, effort=0)
-        data = save(self._encoding.pixels().to_vips(), settings).data
-        assert data is not None
-        return data
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the image for notebooks, as PNG if browsers do not show its format."""
@@ -267,7 +257,10 @@ class Result(Generic[Data]):
         if data is None:
             return None
         if not row.shown_by_browsers:
-            return "image/png", base64.b64encode(self._as_png()).decode()
+            animated = self.output.frames > 1
+            stayed = isinstance(self._encoding, Finished)
+            image = _decoded(data, all_frames=animated) if stayed else self._encoding.pixels().to_vips()
+            return "image/png", base64.b64encode(_png(image, animated=animated)).decode()
         return _STILL_OR_NOT.get(row.media_type, row.media_type), base64.b64encode(data).decode()
 
     def to_dict(self) -> dict[str, Any]:
@@ -293,6 +286,28 @@ def written(result: Result[Any], name: str) -> Result[None]:
     ended = encode(result)
     output = attrs.evolve(ended.output, name=name)
     return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(ended, output=output, data=None)))
+
+
+def _decoded(data: bytes, *, all_frames: bool) -> pyvips.Image:
+    """Return the pixels of an encoded picture whose own ones stayed in another process."""
+    from imgsvc_core.formats.bytesource import ByteSource
+    from imgsvc_core.formats.loading import load
+    from imgsvc_core.formats.probe import probe
+    from imgsvc_core.formats.settings import LoadSettings
+
+    image: pyvips.Image = load(probe(ByteSource(data)), LoadSettings(all_frames=all_frames))
+    return image
+
+
+def _png(image: pyvips.Image, *, animated: bool) -> bytes:
+    """Return a picture as PNG of 8 bits, or as an animated one."""
+    from imgsvc_core.formats.saving import save
+    from imgsvc_core.formats.settings import SaveSettings
+
+    settings = SaveSettings(format="apng" if animated else "png", depth=8, effort=0)
+    data = save(image, settings).data
+    assert data is not None
+    return data
 
 
 class Variants(dict[str, Result[Data]]):
