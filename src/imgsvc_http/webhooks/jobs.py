@@ -178,7 +178,7 @@ class Webhooks:
                     target.write(chunk)
         except FileNotFoundError as error:
             raise SourceUnreachable("The uploaded image is no longer there: send it again.") from error
-        return Source(file.path, request.source_name, ignored=tuple(request.ignored))
+        return Source(file.path, request.source_name, ignored=request.ignored)
 
     async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
         """Keep the result, and enqueue its notification if there is a delay. A failure is not paid for.

@@ -48,6 +48,10 @@ def _attempts(kept: list[dict[str, Any]] | None) -> tuple[Attempt, ...]:
     return tuple(Attempt(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in kept or ())
 
 
+def _names(kept: Iterable[str]) -> tuple[str, ...]:
+    return tuple(kept)
+
+
 @attrs.frozen(kw_only=True)
 class Record:
     """A webhook as its account sees it. ``code`` is the last status of the endpoint, 0 before."""
@@ -71,7 +75,7 @@ class AsyncRequest:
     document: dict[str, Any] = attrs.field(repr=False)
     source: str | None = None
     source_name: str = ""
-    ignored: Sequence[str] = ()
+    ignored: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
 
 @attrs.frozen(kw_only=True)
