@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import imgsvc_core as imgsvc
 from imgsvc_core.errors import SpecError
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined
@@ -280,3 +281,21 @@ def test_letters_that_no_font_has_are_told_or_drawn_as_boxes() -> None:
         drawn("a\U00013000b\U00012000")
     boxed = drawn({"text": "\U00013000", "missing": "box"})
     assert boxed.box.width > 10
+
+
+@pytest.mark.parametrize("sides", [{"width": "40%"}, {"width": 60, "height": 50}, {"height": "50%"}])
+def test_a_text_may_have_the_sides_of_its_layer(sides: dict[str, Any]) -> None:
+    text, place = {"text": "Autumn leaves are falling", "size": 12}, {"gravity": "top-left"}
+    pixels = [
+        imgsvc.process(np.full((120, 160, 3), 255, np.uint8), {"layers": [place | layer]}).to_numpy()
+        for layer in ({"text": text, **sides}, {"text": {**text, **sides}}, {"text": text})
+    ]
+    assert np.array_equal(pixels[0], pixels[1])
+    assert not np.array_equal(pixels[0], pixels[2])
+
+
+def test_a_side_of_a_text_is_named_in_errors() -> None:
+    request = {"layers": [{"text": {"text": "a", "size": 12, "width": "1%"}}]}
+    with pytest.raises(imgsvc.SpecError) as refused:
+        imgsvc.process(np.zeros((20, 20, 3), np.uint8), request)
+    assert [problem.path for problem in refused.value.problems] == ["layers[0].text.width"]

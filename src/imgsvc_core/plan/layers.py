@@ -35,17 +35,20 @@ class Laid:
         Raises:
             SpecError: one of them comes out as less than a pixel, or as too many.
         """
-        layer, whole = self.layer, self.frame
-        return self._side("width", layer.width, whole.width), self._side("height", layer.height, whole.height)
+        return self._side("width", self.frame.width), self._side("height", self.frame.height)
 
-    def _side(self, name: str, length: Length | None, whole: int) -> int | None:
+    def _side(self, name: str, whole: int) -> int | None:
+        length: Length | None = getattr(self.layer.text, name, None)
+        path = f"{self.path}.text.{name}"
+        if length is None:
+            length, path = getattr(self.layer, name), f"{self.path}.{name}"
         if length is None:
             return None
         pixels = length.pixels(whole)
         if not 1 <= pixels <= _LONGEST:
             expected = f"Layer '{name}' parameter must come out as 1 to {_LONGEST} pixels"
             got = f"got {pixels:,} pixels, {length} of {whole:,}"
-            raise SpecError([Problem(f"{self.path}.{name}", expected, got)])
+            raise SpecError([Problem(path, expected, got)])
         return pixels
 
     @property

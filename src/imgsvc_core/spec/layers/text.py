@@ -9,7 +9,7 @@ from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number
 from imgsvc_core.spec.layers.effects import Box, Outline, Shadow
-from imgsvc_core.spec.layers.length import Length, LengthKind
+from imgsvc_core.spec.layers.length import SIDE, Length, LengthKind
 from imgsvc_core.spec.parts import Part, PartsKind, part
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule
 
@@ -107,6 +107,18 @@ class Text(Operation):
         LengthKind(-1000, 1000, -100, 1000),
         unit="pixels",
         default=Length(0),
+    )
+    width: Accepts[Length | None, Length | int | str | None] = param(
+        "Width of its lines, in place of the layer's. Percent are of the picture's width.",
+        SIDE,
+        unit="pixels",
+        default=None,
+    )
+    height: Accepts[Length | None, Length | int | str | None] = param(
+        "Height of its box, in place of the layer's. Percent are of the picture's height.",
+        SIDE,
+        unit="pixels",
+        default=None,
     )
     lines: int | None = param(
         "Most lines. The last one ends in an ellipsis if there is more text.", Integer(1, 1000), default=None
