@@ -70,7 +70,7 @@ picture = pyvips.Image.black(10, 10, bands=3).copy(interpretation="srgb")
 imgsvc.process(picture, {"output": {"format": "png"}}, threads=1).data
 _, hard = resource.getrlimit(resource.RLIMIT_DATA)
 used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
-for more in (12_000_000, 500_000_000):
+for more in (20_000_000, 500_000_000):
     resource.setrlimit(resource.RLIMIT_DATA, (used + more, hard))
     try:
         imgsvc.process(picture, {"output": {"format": "avif"}}, threads=1).data
