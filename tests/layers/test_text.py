@@ -30,7 +30,7 @@ PANGRAM = "The quick brown fox jumps over the lazy dog"
 
 def drawn(text: Any, *, frame: Size = FRAME, **layer: Any) -> Drawn:
     asked = {"text": text} if isinstance(text, str) else text
-    return draw_text(Laid(Layer(text={"size": 40, **asked}, **layer), "layers[0]", frame))
+    return draw_text(Laid(Layer(text={"size": 40, **asked}, **layer), "layers[0]", frame)).filled
 
 
 def alpha(made: Drawn) -> Any:

@@ -28,15 +28,21 @@ _MOST_FILES = 5000
 class Catalog:
     """The fonts of some folders.
 
-    ``families`` has names of families by their lower-case form, ``broken`` the names of files that are no
-    fonts, and ``digest`` changes with the content of the fonts.
+    ``families`` has names of families by their lower-case form, and ``broken`` the names of files that are no
+    fonts.
     """
 
     folders: tuple[str, ...]
     families: Mapping[str, str]
     fonts: tuple[FontFile, ...]
     broken: tuple[str, ...]
-    digest: str
+
+    @property
+    def digest(self) -> str:
+        """A digest that changes with the content of the fonts."""
+        import hashlib  # loads OpenSSL
+
+        return hashlib.sha256(b"".join(font.checksums for font in self.fonts)).hexdigest()
 
     @property
     def colored(self) -> bool:
@@ -64,8 +70,6 @@ def _folders(listed: str, system: bool) -> tuple[str, ...]:
 
 @functools.cache
 def _read(folders: tuple[str, ...]) -> Catalog:
-    import hashlib  # loads OpenSSL
-
     families: dict[str, str] = {}
     broken: list[str] = []
     fonts: list[FontFile] = []
@@ -76,8 +80,7 @@ def _read(folders: tuple[str, ...]) -> Catalog:
             broken.append(path.name)
     for font in fonts:
         families |= {name.lower(): name for name in font.families if name.lower() not in families}
-    digest = hashlib.sha256(b"".join(font.digest for font in fonts)).hexdigest()
-    return Catalog(folders, families, tuple(fonts), tuple(broken), digest)
+    return Catalog(folders, families, tuple(fonts), tuple(broken))
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ Read = Callable[[int, int], bytes]
 
 @frozen
 class FontFile:
-    """The families of a file, where its tables of letters are, and a digest of its content.
+    """The families of a file, where its tables of letters are, and its size with the checksums of its tables.
 
     ``colored`` says whether letters have colors of their own.
     """
@@ -30,23 +31,21 @@ class FontFile:
     path: Path
     families: tuple[str, ...]
     tables: tuple[tuple[int, int], ...]
-    digest: bytes
+    checksums: bytes
     colored: bool
 
 
 def read_font(path: Path) -> FontFile:
     """Return the facts of a font file.
 
-    The digest is of the checksums that a file has of its tables, so that large fonts are not read.
+    A file has checksums of its tables, so that large fonts are not read.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: it is no font.
     """
-    import hashlib  # loads OpenSSL
-
     with path.open("rb") as file:
-        size = path.stat().st_size
+        size = os.fstat(file.fileno()).st_size
 
         def read(offset: int, length: int) -> bytes:
             if offset + length > size:
@@ -57,10 +56,10 @@ def read_font(path: Path) -> FontFile:
         families: dict[str, None] = {}
         found: list[tuple[int, int]] = []
         colored = False
-        digest = hashlib.sha256(size.to_bytes(8, "big"))
+        checksums = [size.to_bytes(8, "big")]
         for start in _faces(read(0, min(size, 12 + 4 * _MOST_FACES))):
             tables, directory = _tables(read, start)
-            digest.update(directory)
+            checksums.append(directory)
             if not {b"name", b"cmap"} <= tables.keys():
                 raise ValueError("it has no names or no letters")
             families |= dict.fromkeys(_names(read(*tables[b"name"])))
@@ -68,7 +67,7 @@ def read_font(path: Path) -> FontFile:
             found.append(tables[b"cmap"])
     if not families:
         raise ValueError("it has no family")
-    return FontFile(path, tuple(families), tuple(dict.fromkeys(found)), digest.digest(), colored)
+    return FontFile(path, tuple(families), tuple(dict.fromkeys(found)), b"".join(checksums), colored)
 
 
 def letters_of(font: FontFile) -> list[tuple[int, int]]:

@@ -32,7 +32,7 @@ class Font:
     def parse(cls, text: str | None, known: Catalog) -> Font | None:
         """Return a font of known families, or None if the family is not among them.
 
-        >>> Font.parse("Inter Semi-Bold Italic", Catalog((), {"inter": "Inter"}, (), (), ""))
+        >>> Font.parse("Inter Semi-Bold Italic", Catalog((), {"inter": "Inter"}, (), ()))
         Font(family='Inter', weight=600, italic=True)
         """
         if text is None:

@@ -33,6 +33,12 @@ def band_values(image: pyvips.Image, color: Color | None) -> list[int]:
     return [scale * value for value in (*rgb, *([color.alpha] if image.hasalpha() else []))]
 
 
+def flat(alpha: pyvips.Image, color: Color) -> pyvips.Image:
+    """Return a picture of one color with an alpha band, which the alpha of the color weakens."""
+    values = [*(value + 0.5 for value in color.rgb), 0.5]
+    return alpha.linear([0, 0, 0, color.alpha / 255], values, uchar=True).copy(interpretation="srgb")
+
+
 def mix(image: pyvips.Image, color: Color | None, share: pyvips.Image) -> pyvips.Image:
     """Mix a picture with a color: ``share``, a band of 0 to 1, is the picture's part at each pixel.
 
@@ -57,6 +63,8 @@ def over(top: pyvips.Image, bottom: pyvips.Image) -> pyvips.Image:
     """Lay a picture with alpha on another of the same size, colors and depth (Porter and Duff's "over")."""
     color, alpha = split_alpha(top)
     assert alpha is not None
+    if top.format == bottom.format == "uchar" and not bottom.hasalpha():
+        return alpha.ifthenelse(color, bottom, blend=True)
     share = alpha / white(top)
     if not bottom.hasalpha():
         return _like(color * share + bottom * (1 - share), bottom)

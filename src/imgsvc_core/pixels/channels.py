@@ -17,6 +17,12 @@ _DEEP_WHITE = 65535
 ImageFunction = Callable[[pyvips.Image], pyvips.Image]
 
 
+def colors_of(image: pyvips.Image) -> int:
+    """Return the number of bands without alpha."""
+    bands: int = image.get("bands")
+    return bands - bool(image.hasalpha())
+
+
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
     """Return the color bands, and the alpha band or None."""
     if not image.hasalpha():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import size_of
-from imgsvc_core.pixels.blending import over, to_rgb
-from imgsvc_core.pixels.channels import is_deep, split_alpha, white
+from imgsvc_core._runtime.vipsimage import size_of, space_of
+from imgsvc_core.pixels.blending import flat, over, to_rgb
+from imgsvc_core.pixels.channels import colors_of, is_deep, split_alpha, white
 from imgsvc_core.pixels.mixing import mixed
 from imgsvc_core.plan.geometry import Box, Size, clipped
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
+from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers.layer import Mixing
 from imgsvc_core.spec.thumbor_filters import Blend, Mark
 
@@ -55,21 +56,43 @@ def mix_over(
     return image.insert(mixed(mark, image.crop(*part), mixing), part.left, part.top)
 
 
+def color_over(image: pyvips.Image, alpha: pyvips.Image, color: Color, left: int, top: int) -> pyvips.Image:
+    """Lay a color, whose alpha is a band, on a picture, as `lay_over` does."""
+    if image.hasalpha() or is_deep(image):
+        return mix_over(image, flat(alpha, color), left, top, 1, "normal")
+    image = image if color.gray else to_rgb(image)
+    part = clipped(Size(*size_of(image)), left, top, *size_of(alpha))
+    if part is None:
+        return image
+    alpha = _cut(alpha, part, left, top)
+    bands = image.get("bands")
+    pixel = pyvips.Image.new_from_memory(bytes(color.rgb[:bands]), 1, 1, bands, "uchar")
+    ground = pixel.embed(0, 0, part.width, part.height, extend="copy")
+    return image.insert(alpha.ifthenelse(ground, image.crop(*part), blend=True), part.left, part.top)
+
+
 def _fitted(
     image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float
 ) -> tuple[pyvips.Image, pyvips.Image, Box | None]:
     """Return a picture and the visible part of a mark, in the same bands, and the place of that part."""
-    if split_alpha(mark)[0].bands == 3:
+    if colors_of(mark) == 3:
         image = to_rgb(image)
-    part = clipped(Size(image.width, image.height), left, top, mark.width, mark.height)
+    part = clipped(Size(*size_of(image)), left, top, *size_of(mark))
     if part is None:
         return image, mark, None
-    mark = _like(mark, image).crop(part.left - left, part.top - top, part.width, part.height)
-    color, alpha = split_alpha(mark)
-    assert alpha is not None
+    mark = _cut(_like(mark, image), part, left, top)
     if opacity != 1:
+        color, alpha = split_alpha(mark)
+        assert alpha is not None
         mark = color.bandjoin((alpha * opacity).cast(image.format)).copy(interpretation=image.interpretation)
     return image, mark, part
+
+
+def _cut(mark: pyvips.Image, part: Box, left: int, top: int) -> pyvips.Image:
+    """Return the part of a mark that a picture shows."""
+    if part.size == size_of(mark):
+        return mark
+    return mark.crop(part.left - left, part.top - top, part.width, part.height)
 
 
 def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:
@@ -93,7 +116,7 @@ def tiled(mark: pyvips.Image, across: Tiles, down: Tiles) -> pyvips.Image:
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:
     """Give the mark an alpha band, and the depth and the color bands of the picture."""
-    if split_alpha(image)[0].bands == 3:
+    if colors_of(image) == 3:
         mark = to_rgb(mark)
     if not mark.hasalpha():
         mark = mark.addalpha()
@@ -101,4 +124,5 @@ def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:
         mark = (mark * 257).cast("ushort")
     elif is_deep(mark) and not is_deep(image):
         mark = (mark / 257).rint().cast("uchar")
-    return mark.copy(interpretation=image.interpretation)
+    space = space_of(image)
+    return mark if space_of(mark) == space else mark.copy(interpretation=space)

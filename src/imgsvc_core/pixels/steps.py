@@ -113,7 +113,7 @@ class Run:
             return draw()
         if step not in self.layers:
             made = draw()
-            self.layers[step] = Drawn(in_memory(made.image), made.margin)
+            self.layers[step] = attrs.evolve(made, image=in_memory(made.image))
         return self.layers[step]
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core.pixels.blending import flat
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.spec import Color
 
 
 @frozen
 class Drawn:
-    """A picture with alpha, and how far it reaches beyond each edge of the box of its layer."""
+    """A picture with alpha, and how far it reaches beyond each edge of the box of its layer.
+
+    With a ``color`` the picture is its alpha alone.
+    """
 
     image: pyvips.Image
     margin: int = 0
+    color: Color | None = None
 
     @property
     def box(self) -> Size:
@@ -22,10 +29,17 @@ class Drawn:
         width, height = size_of(self.image)
         return Size(width - 2 * self.margin, height - 2 * self.margin)
 
+    @property
+    def filled(self) -> Drawn:
+        """The same with colors and alpha."""
+        return self if self.color is None else Drawn(flat(self.image, self.color), self.margin)
+
     def within(self, margin: int) -> Drawn:
         """Return the same with a margin that is at least as large."""
         more = margin - self.margin
         if more <= 0:
             return self
         width, height = size_of(self.image)
-        return Drawn(self.image.embed(more, more, width + 2 * more, height + 2 * more), margin)
+        return attrs.evolve(
+            self, image=self.image.embed(more, more, width + 2 * more, height + 2 * more), margin=margin
+        )

@@ -7,18 +7,11 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core.spec import Color
+from imgsvc_core.pixels.blending import flat
 from imgsvc_core.spec.layers import Shadow
 
 _REACH = 3  # standard deviations
 _EXACT = 3  # up to this standard deviation a mask of floats takes as long
-
-
-def flat(alpha: pyvips.Image, color: Color) -> pyvips.Image:
-    """Return a picture of one color with an alpha band, which the alpha of the color weakens."""
-    colors = alpha.new_from_image(list(color.rgb)).cast("uchar")
-    band = alpha if color.alpha == 255 else (alpha * (color.alpha / 255)).rint()
-    return colors.bandjoin(band.cast("uchar")).copy(interpretation="srgb")
 
 
 def shadow_of(alpha: pyvips.Image, shadow: Shadow, side: int) -> tuple[pyvips.Image, int, int]:

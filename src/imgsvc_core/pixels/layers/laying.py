@@ -11,7 +11,7 @@ from imgsvc_core.pixels.layers.effects import shadow_of
 from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.pixels.layers.text import draw_text
-from imgsvc_core.pixels.overlay import mix_over
+from imgsvc_core.pixels.overlay import color_over, mix_over
 from imgsvc_core.pixels.shapes import apply_mask
 from imgsvc_core.plan.geometry import Area, Size, rotated
 from imgsvc_core.plan.layers import Laid
@@ -21,11 +21,13 @@ def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
     """Return what a layer lays over each frame. ``picture`` has the right size, if the layer is one."""
     layer = laid.layer
     drawn = draw_text(laid) if layer.text else Drawn(_plain(laid) if picture is None else picture)
+    if layer.opacity != 1 or layer.blend != "normal" or layer.rotation % 360 or layer.repeat:
+        drawn = drawn.filled
     if layer.radius is not None and (radius := layer.radius.pixels(min(drawn.box))):
-        drawn = Drawn(apply_mask(drawn.image, "rounded", radius, None))
+        drawn = Drawn(apply_mask(drawn.filled.image, "rounded", radius, None))
     if layer.shadow is not None:
-        drawn = _on_shadow(drawn, laid)
-    if layer.gray:
+        drawn = _on_shadow(drawn.filled, laid)
+    if layer.gray and drawn.color is None:
         gray = drawn.image.extract_band(0).bandjoin(drawn.image.extract_band(3))
         drawn = Drawn(gray.copy(interpretation="b-w"), drawn.margin)
     return drawn
@@ -39,6 +41,8 @@ def lay_layer(image: pyvips.Image, laid: Laid, drawn: Drawn) -> pyvips.Image:
     left, upper = laid.place(box)
     size = size_of(top)
     left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
+    if drawn.color is not None:
+        return color_over(image, top, drawn.color, left, upper)
     if layer.repeat is not None:
         spacing = layer.repeat.spacing.pixels(min(laid.frame))
         top, left, upper = _repeated(top, left, upper, spacing, layer.repeat.stagger, laid.frame)

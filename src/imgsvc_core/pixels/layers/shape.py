@@ -27,7 +27,7 @@ def draw_shape(laid: Laid) -> pyvips.Image:
 
 
 def _flat(size: Size, color: Color) -> pyvips.Image:
-    pixel = pyvips.Image.black(1, 1).new_from_image([*color.rgb, color.alpha])
+    pixel = pyvips.Image.new_from_memory(bytes([*color.rgb, color.alpha]), 1, 1, 4, "uchar")
     return pixel.embed(0, 0, *size, extend="copy").copy(interpretation="srgb")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import unicodedata
 from typing import Any
@@ -12,10 +13,12 @@ import pyvips
 
 from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.fonts import use_fonts
+from imgsvc_core.fonts import allowed_fonts
+from imgsvc_core.pixels.blending import flat
 from imgsvc_core.pixels.layers.drawn import Drawn
-from imgsvc_core.pixels.layers.effects import flat, outlined, shadow_of
+from imgsvc_core.pixels.layers.effects import outlined, shadow_of
 from imgsvc_core.pixels.shapes import apply_mask
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.texts import Run, TextPlan
@@ -34,23 +37,36 @@ _OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
 
 
 @frozen
-class _Extent:
-    """The right end of a layout, and its logical height."""
+class _Set:
+    """A layout as libvips drew it, its letters larger by a factor, and its height in pixels.
 
-    right: int
+    ``image`` is the alpha of letters that have one color, or colors and alpha. Its left and top are pixels of
+    the larger letters.
+    """
+
+    image: pyvips.Image
+    left: int
+    top: int
+    zoom: int
     height: int
+
+    @property
+    def right(self) -> int:
+        """Its right end in pixels."""
+        width: int = self.image.get("width")
+        return math.ceil((self.left + width) / self.zoom)
 
 
 def draw_text(laid: Laid) -> Drawn:
     """Return a text with alpha."""
     check_text_not_forked()
-    use_fonts()
     plan, (width, height) = laid.text_plan, laid.sides
     try:
-        layout = _Layout(plan, plan.size, width)
-        if plan.asked.fit:
-            layout = _fitted(layout, height)
-        return _drawn(layout.limited(height), height, min(laid.frame))
+        with allowed_fonts():
+            layout = _Layout(plan, plan.size, width)
+            if plan.asked.fit:
+                layout = _fitted(layout, height)
+            return _drawn(*layout.limited(height), height, min(laid.frame))
     except pyvips.Error as error:
         if "too big" not in str(error):
             raise
@@ -82,7 +98,20 @@ class _Layout:
         possible = int(_LONGEST / (self.size * len(self.plan.letters) + (self.width or 0)))
         return max(1, min(possible, attrs.evolve(self.plan, size=self.size).zoom))
 
-    def image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
+    def set(self) -> _Set:
+        """Draw it, and measure its height by a transparent line below it."""
+        if self.width is None and "\n" not in self._kept():
+            image, height = self._image(), round(self.pitch)
+        else:
+            marked = self._image(marker=True)
+            height = round((_bottom(marked) - _depth(self._marker, self._font)) / self.zoom)
+            image = self._image() if self.width is None else marked
+        left, top = image.get("xoffset"), image.get("yoffset")
+        if self.width is not None:
+            image = _without_rows_below(image, height * self.zoom - top, self.zoom)
+        return _Set(image, left, top, self.zoom, height)
+
+    def _image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
         """Return what libvips draws. ``marker`` adds a line of one letter, which has no descender."""
         asked = self.plan.asked
         options: dict[str, Any] = {"spacing": spread} if spread else {}
@@ -93,38 +122,40 @@ class _Layout:
                 side = _OTHER_SIDE[side]
             options |= {"width": self.width * self.zoom, "align": side, "justify": asked.align == "justify"}
             options["wrap"] = "none" if self.whole else "word" if asked.fit else "word-char"
-        text = self._markup() + ("\n" + self._in_font(_MARKER, self.plan.runs[-1]) if marker else "")
-        return self._set(text, **options)
+        text = self._markup() + (f"\n{self._marker}" if marker else "")
+        return _drawn_by_libvips(text, self._font, rgba=self.plan.only_color is None, **options)
 
-    def _set(self, markup: str, **options: Any) -> pyvips.Image:
-        font = f"{self.size * self.zoom:.3f}px"
-        return pyvips.Image.text(markup, font=font, dpi=72, rgba=True, **options)
+    @property
+    def _marker(self) -> str:
+        # For Pango, an alpha of 0 is none; that of 1 of 65,535 leaves no mark.
+        return self._in_font(_MARKER, self.plan.runs[-1], alpha=1)
 
-    def extent(self) -> _Extent:
-        """Measure the layout. A line below it tells where it ends."""
-        marked = self.image(marker=True)
-        base = self._set(self._in_font(_MARKER, self.plan.runs[-1]))
-        height = round((_bottom(marked) - _bottom(base)) / self.zoom)
-        return _Extent(_right(marked, self.zoom), height)
+    @property
+    def _font(self) -> str:
+        return f"{self.size * self.zoom:.3f}px"
 
-    def has_at_most(self, lines: int) -> bool:
-        """Return True if it has at most so many lines."""
+    def has_at_most(self, lines: int, height: int | None = None) -> bool:
+        """Return True if it has at most so many lines. ``height`` is its height, if known."""
         if self.width is None:
             return self._kept().count("\n") < lines
         if lines == 1:
             free = _Layout(self.plan, self.size, None, self.end)
-            return "\n" not in self._kept() and _right(free.image(), free.zoom) <= self.width
-        marked, spread = (self.image(marker=True, spread=spread) for spread in (0, _SPREAD))
+            return "\n" not in self._kept() and free.set().right <= self.width
+        if (self.set().height if height is None else height) < (lines + 0.5) * self.pitch:
+            return True
+        # Lines with letters of other fonts may be higher than others.
+        marked, spread = (self._image(marker=True, spread=spread) for spread in (0, _SPREAD))
         return _bottom(spread) - _bottom(marked) <= lines * _SPREAD
 
-    def limited(self, height: int | None) -> _Layout:
-        """Return the layout with an ellipsis where the most lines end."""
+    def limited(self, height: int | None) -> tuple[_Layout, _Set]:
+        """Return the layout with an ellipsis where the most lines end, and what it looks like."""
         most = self.plan.asked.lines
         if most is None and height is not None:
             most = max(1, int(height / self.pitch))
         layout = _Layout(self.plan, self.size, self.width, whole=most == 1)
-        if most is None or layout.has_at_most(most):
-            return layout
+        found = layout.set()
+        if most is None or layout.has_at_most(most, found.height):
+            return layout, found
         ends = _ends(self.plan.letters)
         low, high = 0, len(ends) - 1  # the first end fits, the last one does not
         while high - low > 1:
@@ -133,7 +164,8 @@ class _Layout:
                 low = middle
             else:
                 high = middle
-        return layout._until(ends[low])
+        layout = layout._until(ends[low])
+        return layout, layout.set()
 
     def _until(self, end: int) -> _Layout:
         return attrs.evolve(self, end=end)
@@ -157,7 +189,7 @@ class _Layout:
         mark = _MARKS.get(self.plan.asked.direction, "")
         return mark + "".join(parts).replace("\n", f"\n{mark}")
 
-    def _in_font(self, text: str, run: Run) -> str:
+    def _in_font(self, text: str, run: Run, alpha: int | None = None) -> str:
         asked, font, color = self.plan.asked, run.font, run.color
         spacing = round(asked.letter_spacing.of(self.size) * self.zoom * _UNIT)
         styles = {
@@ -167,10 +199,32 @@ class _Layout:
             "style": "italic" if font.italic else "normal",
             "line_height": str(max(_UNIT + 1, round(self.pitch * self.zoom * _UNIT))),
             "foreground": f"#{color.red:02x}{color.green:02x}{color.blue:02x}{color.alpha:02x}",
+            **({"alpha": str(alpha)} if alpha else {}),
             **({"letter_spacing": str(spacing)} if spacing else {}),
         }
         listed = " ".join(f'{name}="{escape(value)}"' for name, value in styles.items())
         return f"<span {listed}>{escape(text)}</span>"
+
+
+def _drawn_by_libvips(markup: str, font: str, **options: Any) -> pyvips.Image:
+    return pyvips.Image.text(markup, font=font, dpi=72, **options)
+
+
+@functools.lru_cache(maxsize=256)
+def _depth(markup: str, font: str) -> int:
+    """Return how far the first line of a text reaches down, in the pixels that are drawn."""
+    return _bottom(_drawn_by_libvips(markup, font))
+
+
+def _without_rows_below(image: pyvips.Image, rows: int, step: int) -> pyvips.Image:
+    """Leave out the empty rows at the end, below the first ones or somewhat more, in steps that grow."""
+    width, height = size_of(image)
+    rows = max(rows, 1)
+    while rows < height:
+        if not image.crop(0, rows, width, height - rows).max():
+            return image.crop(0, 0, width, rows)
+        rows, step = rows + step, 2 * step
+    return image
 
 
 def _fitted(layout: _Layout, height: int | None) -> _Layout:
@@ -179,11 +233,11 @@ def _fitted(layout: _Layout, height: int | None) -> _Layout:
     def fits(size: int) -> bool:
         tried = _Layout(layout.plan, size, layout.width)
         most = layout.plan.asked.lines
-        found = tried.extent()
+        found = tried.set()
         return (
             (layout.width is None or found.right <= layout.width)
             and (height is None or found.height <= height)
-            and (most is None or tried.has_at_most(most))
+            and (most is None or tried.has_at_most(most, found.height))
         )
 
     low, high = 1, math.ceil(layout.size)
@@ -195,11 +249,11 @@ def _fitted(layout: _Layout, height: int | None) -> _Layout:
     return _Layout(layout.plan, low, layout.width)
 
 
-def _drawn(layout: _Layout, height: int | None, side: int) -> Drawn:
+def _drawn(layout: _Layout, drawn: _Set, height: int | None, side: int) -> Drawn:
     """Return the letters with what lies behind them. Percent of shadows are of a side."""
-    asked = layout.plan.asked
-    image, left, top = _reduced(layout.image(), layout.zoom, layout.plan.only_color)
-    logical = layout.extent().height
+    asked, color, logical = layout.plan.asked, layout.plan.only_color, drawn.height
+    color = color and attrs.evolve(color, alpha=255)  # the letters have its alpha
+    image, left, top = _reduced(drawn, color)
     width, left = (image.width, 0) if layout.width is None else (layout.width, left)
     if height is not None:
         top += (height - logical) // 2
@@ -209,14 +263,15 @@ def _drawn(layout: _Layout, height: int | None, side: int) -> Drawn:
     left, top = left + padding, top + padding
     thick = asked.outline.width.of(layout.size) if asked.outline else 0.0
     border = math.ceil(thick)
-    letters = image.embed(border, border, image.width + 2 * border, image.height + 2 * border)
+    sides = image.width + 2 * border, image.height + 2 * border
+    letters = image.embed(border, border, *sides) if border else image
     left, top = left - border, top - border
     below = []
-    if asked.shadow is not None:
-        solid = outlined(letters.extract_band(3), thick) if thick else letters.extract_band(3)
-        below.append(shadow_of(solid, asked.shadow, side))
-    if asked.outline is not None:
-        below.append((flat(outlined(letters.extract_band(3), thick), asked.outline.color), 0, 0))
+    if asked.shadow is not None or asked.outline is not None:
+        alpha = letters if color else letters.extract_band(3)
+        solid = outlined(alpha, thick) if thick else alpha
+        below += [shadow_of(solid, asked.shadow, side)] if asked.shadow else []
+        below += [(flat(solid, asked.outline.color), 0, 0)] if asked.outline else []
     layers = [(picture, left + x, top + y) for picture, x, y in (*below, (letters, 0, 0))]
     margin = max(
         0,
@@ -227,7 +282,9 @@ def _drawn(layout: _Layout, height: int | None, side: int) -> Drawn:
     )
     if not below and box is None:
         place = left + margin, top + margin
-        return Drawn(letters.embed(*place, across + 2 * margin, down + 2 * margin), margin)
+        return Drawn(letters.embed(*place, across + 2 * margin, down + 2 * margin), margin, color)
+    if color:
+        layers[-1] = (flat(letters, color), *layers[-1][1:])
     canvas = pyvips.Image.black(across, down, bands=4).copy(interpretation="srgb")
     if box is not None:
         canvas = flat(canvas.extract_band(0) + 255, box.color)
@@ -239,24 +296,19 @@ def _drawn(layout: _Layout, height: int | None, side: int) -> Drawn:
     return Drawn(canvas.cast("uchar").copy(interpretation="srgb"), margin)
 
 
-def _reduced(image: pyvips.Image, zoom: int, color: Color | None) -> tuple[pyvips.Image, int, int]:
+def _reduced(drawn: _Set, color: Color | None) -> tuple[pyvips.Image, int, int]:
     """Return the letters at their size, and left and top of them. ``color`` is that of all, if known."""
-    left, top = image.get("xoffset"), image.get("yoffset")
-    if zoom == 1:
-        return image, left, top
-    across, down = left % zoom, top % zoom
-    width, height = math.ceil((across + image.width) / zoom), math.ceil((down + image.height) / zoom)
-    if color is not None:  # six times as fast
-        band = image.extract_band(3).embed(across, down, width * zoom, height * zoom).shrink(zoom, zoom)
-        return flat(band, attrs.evolve(color, alpha=255)), left // zoom, top // zoom
-    whole = image.embed(across, down, width * zoom, height * zoom)
-    small = whole.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
-    return small.copy(interpretation="srgb"), left // zoom, top // zoom
-
-
-def _right(image: pyvips.Image, zoom: int) -> int:
-    right: int = image.get("xoffset") + image.width
-    return math.ceil(right / zoom)
+    image, zoom = drawn.image, drawn.zoom
+    if zoom > 1:
+        across, down = drawn.left % zoom, drawn.top % zoom
+        width, height = math.ceil((across + image.width) / zoom), math.ceil((down + image.height) / zoom)
+        image = image.embed(across, down, width * zoom, height * zoom)
+        if color is None:
+            image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
+            image = image.copy(interpretation="srgb")
+        else:  # six times as fast
+            image = image.shrink(zoom, zoom)
+    return image, drawn.left // zoom, drawn.top // zoom
 
 
 def _bottom(image: pyvips.Image) -> int:
