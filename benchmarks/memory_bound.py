@@ -47,7 +47,7 @@ before = peak_memory()
 if variants:
     imgsvc.process_variants(source, variants, **options)
 else:
-    imgsvc.process(source, request, **options)
+    imgsvc.process(source, request, **options).data
 print(json.dumps({"bound": max(checked) / 1e6, "peak": peak_memory() - before}))
 """
 TO_JPEG: dict[str, Any] = {"output": {"format": "jpg", "encoding": "baseline"}}

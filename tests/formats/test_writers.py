@@ -24,6 +24,7 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import colored_edges, colored_edges_by_libvips
+from imgsvc_core.formats.heif import pillow_writing
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.probe import probe
@@ -31,7 +32,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, codec_effort
-from imgsvc_core.formats.vips import to_array, to_depth
+from imgsvc_core.formats.vips import set_int, to_array, to_depth
 from tests.support import photos
 from tests.support.decoded import decode
 from tests.support.encoded import deep, encoded, gray, photo, transparent
@@ -173,6 +174,29 @@ def test_colored_lines_stay_sharp_in_webp() -> None:
     lines = drawing()[:, :120, :3].copy()
     blurred, sharp = (write(vips(lines), "webp", **settings) for settings in ({"subsampling": "420"}, {}))
     assert distance(decode("webp", sharp)[0], lines) < 0.8 * distance(decode("webp", blurred)[0], lines)
+
+
+def test_text_is_small_in_avif() -> None:
+    """Its letters are stored once, unless another library writes it."""
+    text = np.tile(drawing()[:, :120, :3], (3, 4, 1)).copy()
+    small = write(vips(text), "avif")
+    large = vips(text).heifsave_buffer(compression="av1", Q=60, effort=2, subsample_mode="off", keep="none")
+    assert len(small) < 0.5 * len(large)
+    assert distance(decode("avif", small)[0], text) < 1.1 * distance(decode("avif", large)[0], text)
+
+
+def test_avif_without_the_encoder_of_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pillow_writing, "has_encoder", lambda: False)
+    assert distance(decode("avif", write(vips(photo()), "avif"))[0], photo()) < 0.05
+
+
+def test_threads_change_no_byte_of_an_avif() -> None:
+    made = []
+    for threads in (1, 2, 3):
+        picture = vips(photos.coffee()).copy()
+        set_int(picture, "concurrency", threads)
+        made.append(write(picture, "avif"))
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize("effort", [0, 6, 9])

@@ -14,7 +14,7 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.heif import Heif
+from imgsvc_core.formats.heif import Heif, pillow_writing
 from imgsvc_core.formats.heif.items import locate
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
@@ -42,6 +42,8 @@ def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Si
     effort = codec_effort(row.name, settings.effort)
     if not isinstance(effort, int):  # a preset of x265
         effort = settings.effort or 0
+    if row.name == "avif" and pillow_writing.suits(image, settings):
+        return pillow_writing.write(image, settings, sink, effort)
     return _write_by_libvips(
         image, settings, sink, compression=row.compression, lossless=settings.lossless, effort=effort
     )

@@ -1,0 +1,66 @@
+"""AVIF by Pillow, whose encoder stores repeated parts and areas of few colors as such.
+
+Screenshots and text become a third as large as by libvips, which does not tell its encoder to look for them.
+Photographs become the same in the same time.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+
+import pyvips
+
+from imgsvc_core._runtime.machine import fewer_cores
+from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of
+from imgsvc_core.formats.boundary import encoder
+from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.format import SavedFacts
+from imgsvc_core.formats.metadata import EXIF, XMP, blob
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.sink import Sink
+
+_FASTEST = 9  # the speed that is effort 0
+_OPAQUE = 255
+_OPTIONS = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
+
+
+@functools.cache
+def has_encoder() -> bool:
+    """Return True if this Pillow was built with an encoder of AVIF."""
+    from PIL import features
+
+    return bool(features.check("avif"))
+
+
+def suits(image: pyvips.Image, settings: SaveSettings) -> bool:
+    """Return True if the encoder keeps what is asked for: it takes 8 bits, with loss."""
+    return not settings.lossless and samples_of(image) == "uchar" and has_encoder()
+
+
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) -> SavedFacts:
+    """Write a still of 8 bits."""
+    from PIL import AvifImagePlugin, Image  # noqa: F401  (or Pillow loads all of its formats)
+
+    image, subsampling = choose_subsampling(image, settings)
+    image = image.colourspace("srgb") if image.bands < 3 else image
+    if image.bands == 4 and image[3].min() == _OPAQUE:  # the encoder would leave it out, too
+        image = image.extract_band(0, n=3)
+    options = {option: data for name, option in _OPTIONS.items() if (data := blob(image, name))}
+    mode = "RGBA" if image.bands == 4 else "RGB"
+    encoded = io.BytesIO()
+    picture = Image.frombytes(mode, size_of(image), image.write_to_memory())
+    with encoder("avif"):
+        picture.save(
+            encoded, "AVIF", quality=settings.quality, speed=_FASTEST - effort, autotiling=False,
+            subsampling=":".join(subsampling), max_threads=_threads(image), **options,
+        )  # fmt: skip
+    sink.write(encoded.getvalue())
+    return {"colorspace": "srgb", "depth": 8, "alpha": mode == "RGBA", "subsample": ":".join(subsampling)}
+
+
+def _threads(image: pyvips.Image) -> int:
+    """Return how many threads libvips uses for an image, but at least two: with one, bytes would differ."""
+    threads = image.get("concurrency") if has(image, "concurrency") else fewer_cores() or os.cpu_count() or 1
+    return max(2, threads)
