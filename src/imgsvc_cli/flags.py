@@ -12,6 +12,7 @@ from imgsvc_cli.json_files import read_json
 from imgsvc_core.spec import Resize
 from imgsvc_core.spec.declaring import Boolean, Choice, Param, Words, doc, params
 from imgsvc_core.spec.options import (
+    LISTS_AS_JSON,
     OPTIONS,
     PARAMETER_OPTIONS,
     SHORTHANDS,
@@ -22,6 +23,10 @@ from imgsvc_core.spec.options import (
 )
 
 _MAX_METAVAR = 40
+_OF_LISTS = {
+    "redact": "Make what this JSON file lists unreadable.",
+    "layers": "Lay what this JSON file lists over it.",
+}
 _OF_RESIZE = "--resize-"
 _NEAR = 0.85  # of difflib: a letter of a short name is wrong, or two are exchanged
 
@@ -78,7 +83,7 @@ def request_flags(
     """
     for option in SHORTHANDS.values():
         if option.name not in without:
-            is_file = option.name == "layers" or (watermark_files and option.name == "watermark")
+            is_file = option.name in LISTS_AS_JSON or (watermark_files and option.name == "watermark")
             command.params.append(_shorthand(option, is_file=is_file))
     command.params += map(_of_parameter, PARAMETER_OPTIONS.values())
     return command
@@ -122,9 +127,9 @@ def _of_parameter(option: ParameterOption) -> Flag:
     return parameter_flag(option.name, option.param, section)
 
 
-def _layers_in(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Return the layers of a file as the value of their option."""
-    return None if name is None else base64_of(read_json("--layers", name, list))
+def _list_in(_context: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """Return the list of operations of a file as the value of its option."""
+    return None if name is None else base64_of(read_json(f"--{option.name}", name, list))
 
 
 def _shorthand(option: Shorthand, *, is_file: bool) -> Flag:
@@ -133,9 +138,9 @@ def _shorthand(option: Shorthand, *, is_file: bool) -> Flag:
     return Flag(
         [f"--{option.name}"],
         metavar="FILE" if is_file else option.metavar,
-        help=option.doc if option.name != "layers" else "Lay what this JSON file lists over it.",
+        help=_OF_LISTS.get(option.name, option.doc),
         section="Shorthands",
-        callback=_layers_in if option.name == "layers" else None,
+        callback=_list_in if option.name in LISTS_AS_JSON else None,
         type=FileOrUrl() if is_file else None,
         shell_complete=None if is_file else offering(offered),
     )

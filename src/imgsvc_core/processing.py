@@ -37,15 +37,16 @@ from imgsvc_core.pixels.colorspace import told_by_pixels
 from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
 from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_pictures
-from imgsvc_core.plan import Plan, Seen, compile_plan, wants_faces
+from imgsvc_core.plan import Plan, Seen, compile_plan, redacts_faces, wants_faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.plan import decodings
+from imgsvc_core.plan.redaction import redaction_of
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
-from imgsvc_core.spec import Request, Spec, Trim, parse
+from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
 from imgsvc_core.targets.encoding import encode, is_encoded_once, of_original
 from imgsvc_core.targets.pending import Pending
@@ -413,20 +414,25 @@ def _kept(job: _Job, plan: Plan, data: bytes) -> _Made:
 
 def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
     """Look for the faces and borders on which the sizes of results depend."""
-    faces: tuple[Face, ...] | None = None
-    borders: dict[Trim, Box] = {}
+    every = any(redacts_faces(one.spec) for one in wanted)
+    faces: tuple[tuple[Face, ...], ...] | None = None
+    if every or any(wants_faces(one.spec) for one in wanted):
+        faces = find_faces(opened, job.limits, job.deadline, all_frames=every)
+    hidden = tuple(face for frame in faces or () for face in frame) if every else None
+    borders: dict[tuple[Trim, tuple[Redact, ...]], Box] = {}
     frames: dict[str, Sides] = {}
     for one in wanted:
-        trim = one.spec.trim
-        if faces is None and wants_faces(one.spec):
-            faces = find_faces(opened, job.limits, job.deadline)
-        if trim is not None and trim.box is None and trim not in borders:
-            borders[trim] = find_border(opened, trim, job.limits, job.deadline)
+        trim, redact = one.spec.trim, one.spec.redact
+        if trim is not None and trim.box is None and (trim, redact) not in borders:
+            with _naming(one.variant):
+                redaction = redaction_of(redact, opened.info, hidden)
+            borders[trim, redact] = find_border(opened, trim, job.limits, job.deadline, redaction)
         for item in one.spec.filter:
             if isinstance(item, NinePatch) and item.id not in frames:
                 with _naming(one.variant):
                     frames[item.id] = job.watermarks.sides(item.id)
-    return Seen(faces=faces, borders=borders, frames=frames)
+    first = None if faces is None else faces[0]
+    return Seen(faces=first, faces_of_frames=hidden, borders=borders, frames=frames)
 
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:

@@ -13,7 +13,7 @@ from imgsvc_cli.commands.process import process
 from imgsvc_cli.flags import request_document
 from imgsvc_core import SpecError
 from imgsvc_core.spec import FILTERS, OPERATIONS, Spec, params, parse, unparse
-from imgsvc_core.spec.options import OPTION_NAMES, base64_of
+from imgsvc_core.spec.options import LISTS_AS_JSON, OPTION_NAMES, base64_of
 from tests.spec.strategies import specs
 
 
@@ -45,8 +45,9 @@ def _values(spec: Spec) -> dict[str, Any]:
             key = OPTION_NAMES[operation.key, name].replace("-", "_")
             words = ",".join(value) if isinstance(value, list) else str(value)
             found[key] = value if isinstance(value, bool) else words
-    if "layers" in request:
-        found["layers"] = base64_of(request["layers"])  # as the flag reads them from a file
+    for name in LISTS_AS_JSON:
+        if name in request:
+            found[name] = base64_of(request[name])  # as the flag reads them from a file
     return found
 
 

@@ -28,7 +28,7 @@ from tests.spec.strategies import operations, specs
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
 GRAY = attrs.evolve(PHOTO, colorspace="gray")
 CONTRACT = (
-    "orient", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask",
+    "orient", "redact", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask",
     "canvas", "padding", "border", "watermark", "layers", "opacity", "output",
 )  # fmt: skip
 
@@ -49,6 +49,7 @@ EVERYTHING: dict[str, Any] = {
     "rotate": {"angle": 10},
     "flip": {"horizontal": True},
     "trim": {"threshold": 10},
+    "redact": [{"x": 10, "y": 10, "width": 50, "height": 50}],
 }
 
 
@@ -99,10 +100,10 @@ def test_every_request_has_the_order_of_the_phases(spec: Spec) -> None:
 
 
 def test_the_order_comes_from_the_pipeline_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    backwards = PIPELINE[:6] + PIPELINE[6:-1][::-1] + PIPELINE[-1:]
+    backwards = PIPELINE[:7] + PIPELINE[7:-1][::-1] + PIPELINE[-1:]
     monkeypatch.setattr(pipeline, "PIPELINE", backwards)
-    found = [phase for phase in dict.fromkeys(phases(EVERYTHING)) if phase in PHASES[6:-1]]
-    assert found == list(PHASES[6:-1][::-1])
+    found = [phase for phase in dict.fromkeys(phases(EVERYTHING)) if phase in PHASES[7:-1]]
+    assert found == list(PHASES[7:-1][::-1])
 
 
 def test_gray_pictures_get_no_step_that_only_concerns_colors() -> None:

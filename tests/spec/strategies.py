@@ -7,7 +7,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
-from imgsvc_core.spec import FILTERS, OPERATIONS, Color, Layer, Operation, Param, Spec, params, unparse
+from imgsvc_core.spec import (
+    FILTERS,
+    LISTS,
+    OPERATIONS,
+    Color,
+    Layer,
+    Operation,
+    Param,
+    Redact,
+    Spec,
+    params,
+    unparse,
+)
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
 from imgsvc_core.spec.layers.length import LengthKind
 from imgsvc_core.spec.layers.text import Content
@@ -71,7 +83,8 @@ def specs() -> st.SearchStrategy[Spec]:
     parts = {name: st.none() | operations(operation) for name, operation in OPERATIONS.items()}
     filters = st.lists(st.sampled_from(FILTERS).flatmap(operations), max_size=4)
     layers = st.lists(operations(Layer), max_size=3)
-    return st.builds(_spec, filter=filters, layers=layers, **parts)
+    redact = st.lists(operations(Redact), max_size=3)
+    return st.builds(_spec, redact=redact, filter=filters, layers=layers, **parts)
 
 
 def _spec(**parts: Any) -> Spec:
@@ -110,7 +123,7 @@ def nearly_requests(draw: st.DrawFn) -> dict[str, Any]:
 def with_and_without_nulls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     """Valid requests twice: with null for some parameters, filters and operations, and without those."""
     request = unparse(draw(specs()))
-    nulls = {name: dict(part) for name, part in request.items() if name not in ("filter", "layers")}
+    nulls = {name: dict(part) for name, part in request.items() if name not in LISTS}
     for name, operation in OPERATIONS.items():
         absent = [item.name for item in params(operation).values() if item.name not in request.get(name, {})]
         if name in request:
@@ -119,8 +132,9 @@ def with_and_without_nulls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, A
             )
         elif draw(st.booleans()):
             nulls[name] = None
-    if "layers" in request:
-        nulls["layers"] = [{"padding": None, **layer} for layer in request["layers"]]
+    for name, absent in (("layers", "padding"), ("redact", "color")):
+        if name in request:
+            nulls[name] = [{absent: None, **item} for item in request[name]]
     filters = [{**item, **draw(_null_filters(item))} for item in request.get("filter", ())]
     for item in filters:
         for key, part in item.items():

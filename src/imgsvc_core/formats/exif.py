@@ -36,6 +36,18 @@ _OF_THE_FILE = frozenset(
 )  # fmt: skip
 # Compressed bits per pixel, subject areas, and pixels per length on the sensor.
 _STALE = frozenset({0x9102, 0x9214, 0xA20E, 0xA20F, 0xA210, 0xA214})
+# Tags that neither hold nor describe a picture: of the camera, of the exposure, of time and place.
+_MAIN = frozenset(
+    {_WIDTH, _HEIGHT, 0x010F, 0x0110, ORIENTATION, 0x011A, 0x011B, 0x0128, 0x0131, 0x0132, ARTIST, COPYRIGHT}
+)
+_PHOTO = frozenset(
+    {0x829A, 0x829D, 0x8822, 0x8827, 0x8830, 0x8831, 0x8832, 0x9000, 0x9003, 0x9004, 0x9010, 0x9011, 0x9012,
+     0x9201, 0x9202, 0x9203, 0x9204, 0x9205, 0x9207, 0x9208, 0x9209, 0x920A, 0x9290, 0x9291, 0x9292,
+     _COLOR_SPACE, _PIXELS_ACROSS, _PIXELS_DOWN, 0xA217, 0xA300, 0xA301, 0xA401, 0xA402, 0xA403, 0xA404,
+     0xA405, 0xA406, 0xA407, 0xA408, 0xA409, 0xA40A, 0xA432, 0xA433, 0xA434}
+)  # fmt: skip
+_GPS = frozenset(range(0x20)) - {0x1B, 0x1C}  # all but the names of the method and of the area
+_LONGEST_SAFE = 256  # bytes of a value, too few for a picture
 _SHORT, _LONG, _UNDEFINED = 3, 4, 7
 _ENTRY, _INLINE = 12, 4  # bytes of an entry, and of the value that it may hold
 
@@ -75,6 +87,15 @@ class Exif:
     def rights(self) -> Exif:
         """Return who made the image and who holds the rights, nothing else."""
         return Exif({tag: value for tag, value in self.main.items() if tag in (ARTIST, COPYRIGHT)})
+
+    def circumstances(self, width: int, height: int) -> Exif:
+        """Return camera, exposure, time, place and rights, for an image in which something is hidden.
+
+        Tags that may hold pictures, descriptions or data of makers stay out, and so do long values.
+        """
+        described = self.describing(width, height)
+        directories = (described.main, _MAIN), (described.photo, _PHOTO), (described.gps, _GPS)
+        return Exif(*(_short_values(values, wanted) for values, wanted in directories))
 
     def beside_stored(self, orientation: int) -> Exif:
         """Return the same for the pixels as a file stores them, which are to be shown in an orientation."""
@@ -149,6 +170,10 @@ def _values(directory: Directory, wanted: Container[int] | None = None) -> Value
 def _updated(values: Values, facts: Values, dropped: frozenset[int]) -> Values:
     """Return values without some, and with facts in the place of those that are there."""
     return {tag: facts.get(tag, value) for tag, value in values.items() if tag not in dropped}
+
+
+def _short_values(values: Values, wanted: Container[int]) -> Values:
+    return {tag: item for tag, item in values.items() if tag in wanted and len(item.data) <= _LONGEST_SAFE}
 
 
 def _short(number: int) -> Value:

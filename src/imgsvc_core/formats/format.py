@@ -230,6 +230,11 @@ class Format(abc.ABC):
             UnsupportedFormat: this variant cannot be read.
         """
 
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return the side in pixels of the blocks that a pixel leaves traces in, or 1 without loss."""
+        return 1
+
     def expected_size(self, settings: LoadSettings) -> tuple[float, float]:
         """Return the size of a loaded frame: that of a smaller copy in the file, or as the decoder scales."""
         info, stored = self.info, (self.info.width, self.info.height)

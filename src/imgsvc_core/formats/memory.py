@@ -64,7 +64,9 @@ def computed(image: pyvips.Image | Raster, settings: SaveSettings) -> Computed |
     """
     if isinstance(image, Raster):
         return image
-    image = to_depth(apply_policy(image, settings.metadata), 8 if settings.depth == 8 else 16)
+    image = to_depth(
+        apply_policy(image, settings.metadata, redacted=settings.redacted), 8 if settings.depth == 8 else 16
+    )
     return Computed(
         memory=image.write_to_memory(),
         size=size_of(image),

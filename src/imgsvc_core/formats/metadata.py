@@ -38,6 +38,7 @@ _IPTC_RIGHTS = {_CHARACTERS, (2, 80), (2, 110), (2, 115), (2, 116)}
 _IPTC_STALE = {(2, 131), (2, 200), (2, 201), (2, 202)}
 _LAST_DESCRIPTIVE_RECORD = 2
 _MOST_OF_PROFILE = 1 << 22  # bytes; libpng reads no more than 8 MB
+_FEWEST_OF_COLOR = 3  # bands
 _EXTENDED = 0x8000  # the length tells how many bytes hold the length
 _MOST_IN_JPEG = 65_533  # bytes of the content of a segment
 _XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
@@ -69,8 +70,11 @@ def beside_stored(blocks: Blocks, policy: MetadataPolicy, orientation: int) -> B
     )
 
 
-def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
+def apply_policy(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool = False) -> pyvips.Image:
     """Return the image with only the metadata that the policy allows; pixels must be upright already.
+
+    Of a ``redacted`` image nothing stays that could hold a picture or describe one: of EXIF a list of tags,
+    of XMP and IPTC the rights, and libvips' own profile of sRGB in place of the file's.
 
     A color profile of another kind than the pixels, such as one for CMYK on RGB, is dropped. So is a profile
     that is larger than formats can hold. The pixels are sRGB by then, so they look the same without it.
@@ -78,11 +82,13 @@ def apply_policy(image: pyvips.Image, policy: MetadataPolicy) -> pyvips.Image:
     dropped = [name for name in _DROPPED if has(image, name)]
     if policy != "strip":
         dropped += [name for name in field_names(image) if name.startswith(_DROPPED_FAMILIES)]
-    if has(image, PROFILE) and not _fits(image.get(PROFILE), image):
+    if has(image, PROFILE) and (redacted or not _fits(image.get(PROFILE), image)):
         dropped.append(PROFILE)
     if not dropped:
         return image
-    blobs = _kept(image, policy)
+    blobs = _kept(image, policy, redacted=redacted)
+    if redacted and PROFILE in dropped and image.bands >= _FEWEST_OF_COLOR:
+        blobs[PROFILE] = pyvips.Operation.call("profile_load", "srgb")
     image = image.copy()
     for name in dropped:
         remove_field(image, name)
@@ -131,26 +137,29 @@ def wrap_iptc(records: bytes) -> bytes:
     return _PHOTOSHOP + _RESOURCE + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
 
 
-def _kept(image: pyvips.Image, policy: MetadataPolicy) -> dict[str, bytes | None]:
+def _kept(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool) -> dict[str, bytes | None]:
     if policy == "strip":
         return {}
     stored, packet, iptc = (blob(image, name) for name in (EXIF, XMP, IPTC))
     parsed = exif.parse(stored) if stored else None
     records = _iptc_records(iptc) if iptc else b""
-    if policy == "keep":
-        size = image.width, image.get_page_height()
-        described = parsed.describing(*size) if parsed else None
+    if policy == "keep" and not redacted:
+        described = parsed.describing(*_size(image)) if parsed else None
         return {
             EXIF: exif.serialize(described) if described else None,
-            XMP: _xmp().describing(packet, *size) if packet else None,
+            XMP: _xmp().describing(packet, *_size(image)) if packet else None,
             IPTC: b"".join(raw for key, raw in _datasets(records) if _is_current(key)),
         }
-    rights = parsed.rights() if parsed else None
+    kept = parsed and (parsed.circumstances(*_size(image)) if policy == "keep" else parsed.rights())
     return {
-        EXIF: exif.serialize(rights) if rights and rights.main else None,
+        EXIF: exif.serialize(kept) if kept and kept.main else None,
         XMP: _xmp().rights(packet) if packet else None,
         IPTC: _iptc_rights(records),
     }
+
+
+def _size(image: pyvips.Image) -> tuple[int, int]:
+    return image.width, image.get_page_height()
 
 
 def _xmp() -> ModuleType:

@@ -77,7 +77,10 @@ def save(
             return _encoded(row, settings, known | facts, sink)
         image = image.to_vips()
     _check(image, row, settings)
-    prepared = to_depth(apply_policy(image, settings.metadata), min(row.depth, settings.depth or row.depth))
+    prepared = to_depth(
+        apply_policy(image, settings.metadata, redacted=settings.redacted),
+        min(row.depth, settings.depth or row.depth),
+    )
     with encoding(row.name, image):
         if settings.max_bytes is None:
             facts = row.save(prepared, settings, sink)

@@ -42,7 +42,8 @@ class SaveSettings:
 
     ``depth`` is the most bits per channel, if the format keeps more. ``palettes`` names the library that
     chooses the colors of a GIF if the picture has too many. With ``photograph`` the source is known to be
-    one, so that the pixels need not be examined.
+    one, so that the pixels need not be examined. With ``redacted`` no metadata stays that could show or tell
+    what the pixels must not.
     """
 
     format: str
@@ -58,3 +59,4 @@ class SaveSettings:
     depth: int | None = None
     palettes: str | None = None
     photograph: bool = False
+    redacted: bool = False

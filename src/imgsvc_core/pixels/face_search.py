@@ -14,9 +14,11 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.deadline import Deadline, in_memory
+from imgsvc_core._runtime.deadline import Deadline, check_time, in_memory
+from imgsvc_core._runtime.vipsimage import split_frames
 from imgsvc_core.errors import MissingDependency
 from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels import colorspace, resampling
@@ -35,21 +37,30 @@ _LEAST_SCORE = 0.8
 _SHORTEST_SIDE = 64
 
 
-def find_faces(opened: Opened, limits: Limits, deadline: Deadline) -> tuple[Face, ...]:
-    """Return the faces in the first frame, in pixels of the upright image."""
+def find_faces(
+    opened: Opened, limits: Limits, deadline: Deadline, *, all_frames: bool = False
+) -> tuple[tuple[Face, ...], ...]:
+    """Return the faces in the first frame or in each one, in pixels of the upright image."""
     info = opened.info
     if not _can_show(info.width, info.height):
-        return ()
-    scale = scale_for(info, max(1.0, max(info.width, info.height) / _DECODED_SIDE), all_frames=False)
-    settings = LoadSettings(scale=scale, sequential=True)
+        return ((),)
+    all_frames = all_frames and info.animated
+    factor = max(1.0, max(info.width, info.height) / _DECODED_SIDE)
+    scale = scale_for(info, factor, all_frames=all_frames)
+    settings = LoadSettings(scale=scale, all_frames=all_frames, sequential=True)
     check_memory(decoded_bound(info, settings), limits)
     with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as source:
-        image = source.crop(0, 0, source.width, source.get_page_height())
-        upright = resampling.turn(in_memory(colorspace.to_srgb(image, info.rgb_space)), info.orientation)
-        found = detect(upright)
+        image = source if all_frames else source.crop(0, 0, source.width, source.get_page_height())
+        image = in_memory(colorspace.to_srgb(image, info.rgb_space))
+        return tuple(_of_frame(frame, info) for frame in split_frames(image))
+
+
+def _of_frame(frame: pyvips.Image, info: ImageInfo) -> tuple[Face, ...]:
+    check_time()
+    upright = resampling.turn(frame, info.orientation)
     across = info.upright_size[0] / upright.width
     down = info.upright_size[1] / upright.height
-    return tuple(scaled(face, across, down) for face in found)
+    return tuple(scaled(face, across, down) for face in detect(upright))
 
 
 def _can_show(width: int, height: int) -> bool:

@@ -44,7 +44,13 @@ _USUAL_OUTPUT = Output()
 def wants_faces(spec: Spec) -> bool:
     """Return True if the request depends on faces, which must be found before planning."""
     gravities = {spec.crop.gravity if spec.crop else None, spec.resize.gravity if spec.resize else None}
-    return bool(spec.crop and spec.crop.mode == "face") or bool(gravities & {"face", "faces"})
+    crops = bool(spec.crop and spec.crop.mode == "face") or bool(gravities & {"face", "faces"})
+    return crops or redacts_faces(spec)
+
+
+def redacts_faces(spec: Spec) -> bool:
+    """Return True if the request depends on the faces of all frames."""
+    return any(item.faces for item in spec.redact)
 
 
 def compile_plan(
@@ -88,8 +94,10 @@ def compile_plan(
         steps.append(PlannedStep("output", Flatten(output.background, opaque), draft.size, draft.size))
     photograph = is_photograph(info, steps)
     exact = exact_formats(output, info, draft.size, photograph=photograph, accept=accept, alpha=kept_alpha)
-    save = tuple(settings_for(row, output, photograph=photograph) for row in formats)
-    save_exactly = tuple(exactly(settings_for(row, output, photograph=photograph)) for row in exact)
+    settings = functools.partial(
+        settings_for, output=output, photograph=photograph, redacted=bool(request.redact)
+    )
+    save, save_exactly = tuple(map(settings, formats)), tuple(exactly(settings(row)) for row in exact)
     once = len(save) == 1 and not save_exactly
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)

@@ -25,7 +25,7 @@ from imgsvc_core.plan.steps import (
     Turn,
     recoloring,
 )
-from imgsvc_core.spec import Canvas, Crop, Flip, Resize, Rotate, Scale, Spec, Trim
+from imgsvc_core.spec import Canvas, Crop, Flip, Redact, Resize, Rotate, Scale, Spec, Trim
 from imgsvc_core.spec.geometry import EDGES
 from imgsvc_core.spec.thumbor_filters import Rescale
 
@@ -34,7 +34,7 @@ from imgsvc_core.spec.thumbor_filters import Rescale
 class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
-    ``looked_at`` is True if all of its pixels have been read for a trim.
+    ``looked_at`` is True if all of its pixels have been read for a trim, before which some are ``redacted``.
     """
 
     info: ImageInfo
@@ -43,6 +43,7 @@ class Draft:
     gray: bool
     alpha: bool
     looked_at: bool
+    redacted: tuple[Redact, ...] = ()
     phase: str = ""
     faces: tuple[Face, ...] = ()
     followed: bool = True
@@ -156,8 +157,8 @@ def trim(draft: Draft, trim: Trim) -> None:
     """Keep the part inside of the border."""
     if trim.box is not None:
         draft.keep(Box(*trim.box), trim)
-    elif trim in draft.seen.borders:
-        draft.keep(geometry.symmetric(draft.seen.borders[trim], draft.size, trim), trim)
+    elif box := draft.seen.borders.get((trim, draft.redacted)):
+        draft.keep(geometry.symmetric(box, draft.size, trim), trim)
     else:
         draft.add(CropBox(Box(0, 0, *draft.size), trim))
 

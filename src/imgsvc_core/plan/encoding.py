@@ -84,7 +84,9 @@ def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
     return info.subsample not in (None, "4:4:4") and not any(planned.traits.stylizes for planned in steps)
 
 
-def settings_for(row: type[Format], output: Output, *, photograph: bool) -> SaveSettings:
+def settings_for(
+    row: type[Format], output: Output, *, photograph: bool, redacted: bool = False
+) -> SaveSettings:
     """Return the settings of the writer, without those that the format does not support."""
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
@@ -101,6 +103,7 @@ def settings_for(row: type[Format], output: Output, *, photograph: bool) -> Save
         depth=output.depth,
         palettes=output.palettes,
         photograph=photograph,
+        redacted=redacted,
     )
 
 

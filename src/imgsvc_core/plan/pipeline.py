@@ -30,6 +30,7 @@ from imgsvc_core.plan.draft import (
 )
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
+from imgsvc_core.plan.redaction import Redaction, redaction_of
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen, Sides
 from imgsvc_core.plan.steps import (
     PLAIN,
@@ -56,6 +57,7 @@ from imgsvc_core.spec import (
     Mask,
     Padding,
     Pixellate,
+    Redact,
     Spec,
     Vignette,
     Watermark,
@@ -179,7 +181,8 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
     Faces are followed up to the first smart crop, whose place depends on pixels.
     """
     size, gray = Size(info.width, info.height), info.colorspace == "gray"
-    draft = Draft(info, seen, size, gray, info.alpha, looked_at=spec.trim is not None)
+    looked_at = spec.trim is not None
+    draft = Draft(info, seen, size, gray, info.alpha, looked_at=looked_at, redacted=spec.redact)
     for stage in PIPELINE:
         asked = getattr(spec, stage.asked) if stage.asked else spec
         if stage.size is not None and asked:
@@ -193,6 +196,10 @@ def apply(draft: Draft, asked: Any) -> None:
     """Add the work of a row."""
     size = WORKS[type(asked)].size
     draft.add(Apply(asked, None if size is None else size(asked, draft)))
+
+
+def _redact(draft: Draft, asked: tuple[Redact, ...]) -> None:
+    apply(draft, redaction_of(asked, draft.info, draft.seen.faces_of_frames))
 
 
 def _enhance(draft: Draft, auto: Auto) -> None:
@@ -374,6 +381,12 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
 }
 """The work of each filter that is neither a formula of color nor a move of the picture."""
 
+_REDACTION = Work[Redaction](
+    pixels="redaction:redact",
+    text=lambda redaction: redaction.text,
+    why="on all pixels of the source, so that none of them is left",
+    traits=lambda redaction: _NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
+)
 _MASK = Work[Mask](
     pixels="shapes:cut_to_mask",
     text=lambda mask: f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}"),
@@ -411,6 +424,8 @@ PIPELINE: tuple[Stage[Any], ...] = (
     # name, part of the request, size, functions of pixels, and the reason for the place
     Stage("orient", "", upright, {Turn: "steps:turn", ToSrgb: "steps:to_srgb"},
           "Everything that a request says is about the upright picture in sRGB."),
+    Stage("redact", "redact", _redact, {Redaction: _REDACTION},
+          "No other step may see or show what is hidden."),
     Stage("trim", "trim", trim, {CropBox: "steps:crop"},
           "The border is no part of the picture, so all sizes count without it."),
     Stage("flip", "flip", flip, {Turn: "steps:turn"},

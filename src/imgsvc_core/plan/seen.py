@@ -8,7 +8,7 @@ from types import MappingProxyType
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
-from imgsvc_core.spec import Trim
+from imgsvc_core.spec import Redact, Trim
 
 Sides = tuple[int, int, int, int]
 """Left, top, right and bottom."""
@@ -19,14 +19,16 @@ class Seen:
     """The faces of the upright source, its borders, and the room that nine-patch frames leave.
 
     Args:
-        faces: the faces, or None if no request looks at them.
-        borders: for each trim, the box inside of its border. A missing trim is planned for a source without
-            a border.
+        faces: the faces in the first frame, or None if no request looks at them.
+        faces_of_frames: the faces in all frames, or None if no request redacts them.
+        borders: for each trim, and what is redacted before it, the box inside of its border. A missing trim
+            is planned for a source without a border.
         frames: the sides of nine-patch frames by the ids of their pictures.
     """
 
     faces: tuple[Face, ...] | None = None
-    borders: Mapping[Trim, Box] = MappingProxyType({})
+    faces_of_frames: tuple[Face, ...] | None = None
+    borders: Mapping[tuple[Trim, tuple[Redact, ...]], Box] = MappingProxyType({})
     frames: Mapping[str, Sides] = MappingProxyType({})
 
 

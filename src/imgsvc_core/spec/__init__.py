@@ -12,11 +12,13 @@ from imgsvc_core.spec.geometry import Orient
 from imgsvc_core.spec.internal import restore
 from imgsvc_core.spec.layers import Gradient, Layer, Length, Picture, Shape
 from imgsvc_core.spec.output import Output
-from imgsvc_core.spec.request import OPERATIONS, Request, Spec, parse, request_schema, unparse
+from imgsvc_core.spec.redact import Redact
+from imgsvc_core.spec.request import LISTS, OPERATIONS, Request, Spec, parse, request_schema, unparse
 from imgsvc_core.spec.watermark import Watermark
 
 __all__ = [
     "FACTS",
+    "LISTS",
     "OPERATIONS",
     "Color",
     "Gradient",
@@ -27,6 +29,7 @@ __all__ = [
     "Output",
     "Param",
     "Picture",
+    "Redact",
     "Request",
     "Shape",
     "Spec",

@@ -59,5 +59,6 @@ class Color:
         return self.red == self.green == self.blue
 
 
+BLACK = Color(0, 0, 0)
 WHITE = Color(255, 255, 255)
 TRANSPARENT = Color(0, 0, 0, 0)

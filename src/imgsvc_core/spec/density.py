@@ -12,7 +12,7 @@ from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
 from imgsvc_core.spec.layers import Layer, Length
 from imgsvc_core.spec.parsing import unparse_operation
-from imgsvc_core.spec.request import OPERATIONS, Spec
+from imgsvc_core.spec.request import LISTS, OPERATIONS, Spec
 
 _O = TypeVar("_O", bound=Operation)
 
@@ -84,9 +84,8 @@ def _without_factor(spec: Spec) -> Spec:
 def _changed(spec: Spec, parts: Mapping[str, Any], layers: Sequence[Layer] | None = None) -> Spec:
     """Return the spec with other operations under these names, and with other layers if they are given."""
     unchanged: dict[str, Any] = dict(spec.operations())
-    return Spec(
-        **{**unchanged, **parts}, filter=spec.filter, layers=spec.layers if layers is None else layers
-    )
+    lists: dict[str, Any] = {name: getattr(spec, name) for name in LISTS}
+    return Spec(**{**unchanged, **parts, **lists, **({} if layers is None else {"layers": layers})})
 
 
 def _width(part: Resize | Canvas | None) -> int:

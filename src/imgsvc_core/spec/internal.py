@@ -12,7 +12,7 @@ from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number, Several
 from imgsvc_core.spec.parsing import restore_operation
-from imgsvc_core.spec.request import ALL_OPERATIONS, Spec
+from imgsvc_core.spec.request import ALL_OPERATIONS, LISTS, Spec
 from imgsvc_core.spec.thumbor_filters import FACTOR, THUMBOR_FILTERS
 from imgsvc_core.spec.vips_filters import VIPS_FILTERS
 
@@ -121,4 +121,5 @@ def restore(document: Mapping[str, Any]) -> Spec:
         for item in document.get("filter", ())
         for key, values in item.items()
     ]
-    return Spec(**parts, filter=filters, layers=document.get("layers"))
+    lists: dict[str, Any] = {name: document.get(name) for name in LISTS}
+    return Spec(**{**parts, **lists, "filter": filters})

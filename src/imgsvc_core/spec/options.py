@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from imgsvc_core._runtime.jsontext import check_depth, without_repeats
@@ -19,9 +20,12 @@ from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.kinds import Boolean, Integer, Number, Words
 from imgsvc_core.spec.merging import Document, merge
-from imgsvc_core.spec.request import OPERATIONS, Spec
+from imgsvc_core.spec.request import LISTS, OPERATIONS, Spec
 
 _WITHOUT_PREFIX = frozenset({"adjust", "auto", "output"})
+LISTS_AS_JSON: tuple[str, ...] = tuple(name for name in LISTS if name != "filter")
+"""The keys of lists of operations that have one option each. Filters have an option for each parameter."""
+
 _BOOLEANS = {"1": True, "true": True, "0": False, "false": False}
 
 
@@ -125,8 +129,7 @@ def options_of(request: Mapping[str, Any]) -> dict[str, str]:
     """
     parts = {**request, **_filters_by_key(request.get("filter", {}))}
     found: dict[str, str] = {}
-    if "layers" in request:
-        found["layers"] = base64_of(request["layers"])
+    found |= {name: base64_of(request[name]) for name in LISTS_AS_JSON if name in request}
     for key in _BY_KEY:
         part = dict(parts.get(key, {}))
         if key == "resize" and ("width" in part or "height" in part):
@@ -153,14 +156,14 @@ def base64_of(value: Any) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _layers(text: str) -> Document:
-    """Return the layers of an option. The parser checks their contents."""
+def _list(name: str, text: str) -> Document:
+    """Return the list of operations of an option. The parser checks its contents."""
     if not re.fullmatch("[A-Za-z0-9_-]+={0,2}", text):
         raise ValueError(text)
     data = base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
     decoded = data.decode()
     check_depth(decoded)
-    return {"layers": json.loads(decoded, object_pairs_hook=without_repeats)}
+    return {name: json.loads(decoded, object_pairs_hook=without_repeats)}
 
 
 def _filters_by_key(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -233,12 +236,13 @@ def _alias(name: str, metavar: str, doc: str, key: str, parameter: str) -> Short
 def _in_order() -> list[type[Operation]]:
     found: list[type[Operation]] = []
     for name in params(Spec):
-        if name != "layers":  # an array, which has an option of its own
+        if name not in LISTS_AS_JSON:
             found += FILTERS if name == "filter" else [OPERATIONS[name]]
     return found
 
 
 _BY_KEY: Mapping[str, type[Operation]] = {item.key: item for item in _in_order()}
+_JSON = "JSON in base64url"
 _BOX = "a size such as 800x600, 800x or x600"
 _CROP = "a size such as 400x300, a ratio such as 16:9, or face"
 _CANVAS = "a size such as 800x600, 800x or x600, or a ratio such as 16:9"
@@ -246,6 +250,7 @@ _CANVAS = "a size such as 800x600, 800x or x600, or a ratio such as 16:9"
 SHORTHANDS: Mapping[str, Shorthand] = {
     option.name: option
     for option in (
+        Shorthand("redact", "JSON", "Redact these, as JSON in base64url.", partial(_list, "redact"), _JSON),
         Shorthand(
             "resize", "WxH", "Size of the box: 800x600, 800x or x600.",
             lambda text: {"resize": _box(text)}, _BOX,
@@ -263,7 +268,7 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         _alias("border", "PIXELS", "Draw a line around the picture.", "border", "size"),
         _alias("watermark", "ID", "Lay this picture over it.", "watermark", "id"),
         Shorthand(
-            "layers", "JSON", "Lay these over it, as JSON in base64url.", _layers, "JSON in base64url",
+            "layers", "JSON", "Lay these over it, as JSON in base64url.", partial(_list, "layers"), _JSON
         ),
         _alias("pixellate", "VALUE", "Show coarse cells.", "pixellate", "value"),
         _alias("halftone", "VALUE", "Print in dots.", "halftone", "value"),

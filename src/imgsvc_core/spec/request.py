@@ -34,6 +34,7 @@ from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unknown_keys, unparse_operation
 from imgsvc_core.spec.parts import Part, PartKind, PartsKind, part
+from imgsvc_core.spec.redact import MOST_REDACTED, Redact
 from imgsvc_core.spec.rules import NotTogether, Rule, given
 from imgsvc_core.spec.watermark import Watermark
 
@@ -43,6 +44,7 @@ Filters = Accepts[
 ]
 
 Layers = Accepts[tuple[Layer, ...], Iterable[Layer | Mapping[str, Any]] | None]
+Redactions = Accepts[tuple[Redact, ...], Iterable[Redact | Mapping[str, Any]] | None]
 
 _FILTERS = {item.key: item for item in FILTERS}
 _OLD_NAME = "stylize"  # the old name of the filters
@@ -108,7 +110,7 @@ class _NothingBesideKeptPixels:
         operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
         return {
             "if": {"required": ["output"], "properties": {"output": {"type": "object", **kept}}},
-            "then": {"properties": {**operations, "filter": nothing, _OLD_NAME: nothing, "layers": nothing}},
+            "then": {"properties": operations | dict.fromkeys((_OLD_NAME, *LISTS), nothing)},
         }
 
 
@@ -123,6 +125,9 @@ class Spec(Parameters):
     rules: ClassVar[tuple[Rule, ...]] = (_NothingBesideKeptPixels(),)
 
     orient: Part[Orient] = part(Orient, internal=True)
+    redact: Redactions = param(
+        "Boxes and faces to make unreadable.", PartsKind(Redact, MOST_REDACTED), default=()
+    )
     trim: Part[Trim] = part(Trim)
     flip: Part[Flip] = part(Flip)
     rotate: Part[Rotate] = part(Rotate)
@@ -161,7 +166,7 @@ class Spec(Parameters):
         filters = tuple(item for item in self.filter if not item.is_neutral)
         if len(parts) == len(self.operations()) and filters == self.filter:
             return self
-        return Spec(**parts, filter=filters, layers=self.layers)
+        return Spec(**parts, redact=self.redact, filter=filters, layers=self.layers)
 
     @functools.cached_property
     def pictures(self) -> tuple[str, ...]:
@@ -186,9 +191,7 @@ class Spec(Parameters):
         return "watermark.id"
 
     def operations(self) -> tuple[tuple[str, Operation], ...]:
-        """Return names and values of the operations that are present, in their order, without filters and
-        layers.
-        """
+        """Return names and values of the operations that are present, in their order, without lists."""
         parts: list[tuple[str, Any]] = [(name, getattr(self, name)) for name in ALL_OPERATIONS]
         return tuple((name, part) for name, part in parts if part is not None)
 
@@ -196,12 +199,15 @@ class Spec(Parameters):
 ALL_OPERATIONS: Mapping[str, type[Operation]] = {
     name: item.kind.operation for name, item in all_params(Spec).items() if isinstance(item.kind, PartKind)
 }
-"""The operations by key, without filters, in the order of application, and also those that are internal."""
+"""The operations by key, without lists, in the order of application, and also those that are internal."""
 
 OPERATIONS: Mapping[str, type[Operation]] = {
     name: operation for name, operation in ALL_OPERATIONS.items() if name in params(Spec)
 }
-"""The operations of a request by key, without filters, in the order of application."""
+"""The operations of a request by key, without lists, in the order of application."""
+
+LISTS: tuple[str, ...] = tuple(name for name in params(Spec) if name not in OPERATIONS)
+"""The keys of a request whose values are lists of operations, in the order of application."""
 
 _OF_JSON = (str, int, float, list, Mapping, type(None))
 _PLACES = {name: place for place, name in enumerate(params(Spec))}
@@ -266,7 +272,7 @@ def _listed(items: Sequence[object]) -> Spec:
             expected = "The list must hold operations such as Resize(width=300)"
             problems.append(Problem(f"[{index}]", expected, f"got {shown(item)}"))
             continue
-        if key in ("filter", "layers"):
+        if key in LISTS:
             parts[key] = (*parts.get(key, ()), item)
         elif key in parts:
             problems.append(Problem(f"[{index}]", f"The list must hold '{key}' once, got it twice"))
@@ -288,6 +294,8 @@ def _key_of(item: Operation) -> str | None:
         return "filter"
     if isinstance(item, Layer):
         return "layers"
+    if isinstance(item, Redact):
+        return "redact"
     return item.key if OPERATIONS.get(item.key) is type(item) else None
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.heif.header import HeifHeader
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.sink import Sink
 
 
@@ -45,6 +46,11 @@ class Heif(Format):
         info, header = read_header(reader)
         blocks = tuple(exif_blocks(reader, header.items))
         return (Heic if info.format == "heic" else Avif)(reader, info, header, blocks)
+
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return the side of the largest transform. The header does not tell if there is loss."""
+        return 32
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""

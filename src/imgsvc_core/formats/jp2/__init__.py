@@ -11,6 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.jp2.header import Jp2Header
     from imgsvc_core.formats.sink import Sink
 
@@ -41,6 +42,11 @@ class Jp2(Format):
         from imgsvc_core.formats.jp2.header import read_header
 
         return cls(reader, *read_header(reader))
+
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return the reach of the coarser wavelets. The header does not tell if there is loss."""
+        return 32
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""

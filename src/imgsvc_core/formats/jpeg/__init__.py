@@ -12,6 +12,7 @@ from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSetti
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.jpeg.header import JpegHeader
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
@@ -55,6 +56,14 @@ class Jpeg(Format):
 
         header = read_header(reader)
         return cls(reader, header.info(reader), header, header.exif_blocks)
+
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return 8 pixels, or more where blocks of color cover more."""
+        if info.lossless:
+            return 1
+        whole = info.colorspace == "gray" or info.subsample == "4:4:4"
+        return 8 if whole else 16 if info.subsample in ("4:2:0", "4:2:2", "4:4:0") else 32
 
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray, RGB or CMYK."""

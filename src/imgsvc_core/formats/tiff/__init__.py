@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyvips
 
     from imgsvc_core.formats.directory import Directory
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.sink import Sink
 
 
@@ -41,6 +42,11 @@ class Tiff(Format):
         from imgsvc_core.formats.tiff.header import read_header
 
         return cls(reader, *read_header(reader))
+
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return the side of the blocks of a JPEG with color at a lower resolution, which may be inside."""
+        return 1 if info.subsample is None else 16
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""

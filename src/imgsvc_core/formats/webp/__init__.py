@@ -11,6 +11,7 @@ from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSetti
 if TYPE_CHECKING:
     import pyvips
 
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
     from imgsvc_core.formats.webp.header import WebpHeader
@@ -47,6 +48,11 @@ class Webp(Format):
 
         header = read_header(reader)
         return cls(reader, header.info, header, header.exif_blocks)
+
+    @classmethod
+    def coded_block(cls, info: ImageInfo) -> int:
+        """Return the side of a macroblock, unless the file is lossless."""
+        return 1 if info.subsample is None else 16
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB, with alpha if a pixel may be transparent."""

@@ -1,0 +1,1 @@
+"""Parts of a picture that the result must not show."""

@@ -1,0 +1,174 @@
+"""What is redacted cannot be won back: the attacker knows all but the secret, and learns nothing.
+
+The attacker has the result, the request, this program, and the source with every candidate in the place of
+the secret: font, size, place, ground, compression and all other pixels are known. Each candidate goes the
+same way, and those whose result is nearest win. No deconvolution knows more than this.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image, ImageDraw
+
+import imgsvc_core as imgsvc
+from imgsvc_core.formats.jpeg import Jpeg
+from tests.support.photos import Pixels, coffee
+
+WORDS = ("4711 0815", "4711 0816", "1111 1111", "MMMM MMMM", "iiii iiii", "Anna Berg", "B-XY 1234", "")
+SIZE = 40  # pixels
+PLACE = 37, 29
+GROUND = np.ascontiguousarray(coffee()[60:180, 150:470])
+
+
+def written(text: str, ground: Pixels = GROUND) -> Pixels:
+    """A text of 40 pixels on a picture."""
+    layer = {
+        "text": {"text": text, "font": "Inter Bold", "size": SIZE, "color": "FFFFFF"},
+        "x": PLACE[0],
+        "y": PLACE[1],
+    }
+    request = {"layers": [layer]} if text else {}
+    return np.asarray(imgsvc.process(ground, request).to_numpy())
+
+
+@pytest.fixture(scope="module")
+def candidates() -> dict[str, Pixels]:
+    return {text: written(text) for text in WORDS}
+
+
+def tight_box(candidates: dict[str, Pixels]) -> dict[str, int]:
+    """The smallest box around all pixels in which the candidates differ."""
+    stack = np.stack(list(candidates.values())).astype(int)
+    rows, columns = np.ptp(stack, axis=0).max(-1).nonzero()
+    left, top = int(columns.min()), int(rows.min())
+    return {"x": left, "y": top, "width": int(columns.max()) + 1 - left, "height": int(rows.max()) + 1 - top}
+
+
+def as_png(pixels: Pixels) -> bytes:
+    return _file(pixels, "PNG")
+
+
+def as_jpeg(pixels: Pixels) -> bytes:
+    return _file(pixels, "JPEG", quality=85)
+
+
+def as_sharp_jpeg(pixels: Pixels) -> bytes:
+    return _file(pixels, "JPEG", quality=60, subsampling=0, progressive=True)
+
+
+def as_turned_jpeg(pixels: Pixels) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return _file(np.ascontiguousarray(np.rot90(pixels)), "JPEG", quality=85, exif=exif.tobytes())
+
+
+def _file(pixels: Pixels, format: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format, **options)
+    return file.getvalue()
+
+
+def results(
+    candidates: dict[str, Pixels], store: Callable[[Pixels], bytes], request: Any
+) -> dict[str, bytes]:
+    return {text: imgsvc.process(store(pixels), request).data for text, pixels in candidates.items()}
+
+
+def ranks(made: dict[str, bytes]) -> list[int]:
+    """How many other candidates look no less like the result of each secret than the secret itself."""
+    pixels = {text: np.asarray(Image.open(io.BytesIO(data))).astype(float) for text, data in made.items()}
+    found = []
+    for secret, seen in pixels.items():
+        distances = {text: float(((other - seen) ** 2).sum()) for text, other in pixels.items()}
+        found.append(sum(value <= distances[secret] for text, value in distances.items() if text != secret))
+    return found
+
+
+@pytest.mark.parametrize("store", [as_png, as_jpeg, as_sharp_jpeg, as_turned_jpeg])
+@pytest.mark.parametrize("mode", ["color", "pixels", "blur"])
+def test_a_look_up_of_all_candidates_tells_none_apart(
+    mode: str, store: Callable[[Pixels], bytes], candidates: dict[str, Pixels]
+) -> None:
+    request = {
+        "redact": [{**tight_box(candidates), "mode": mode}],
+        "trim": {"threshold": 10},
+        "auto": {"enhance": True},
+        "resize": {"width": 250},
+        "output": {"format": "png"},
+    }
+    made = results(candidates, store, request)
+    assert ranks(made) == [len(WORDS) - 1] * len(WORDS)
+    assert len(set(made.values())) == 1
+
+
+def test_the_look_up_finds_every_word_behind_cells_of_its_own_pixels(candidates: dict[str, Pixels]) -> None:
+    """Eight cells along a text are unreadable to people, and tell all of the candidates apart."""
+    box = tight_box(candidates)
+    made = {}
+    for text, pixels in candidates.items():
+        covered = Image.fromarray(pixels)
+        place = box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+        cells = covered.crop(place).resize((8, 2), Image.Resampling.BOX)
+        covered.paste(cells.resize((box["width"], box["height"]), Image.Resampling.NEAREST), place)
+        made[text] = as_png(np.asarray(covered))
+    assert ranks(made) == [0] * len(WORDS)
+
+
+def test_traces_beside_a_tight_box_would_tell_words_apart(
+    candidates: dict[str, Pixels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks of a JPEG spread them, so boxes cover whole blocks."""
+    request = {"redact": [tight_box(candidates)], "output": {"format": "png"}}
+    assert len(set(results(candidates, as_jpeg, request).values())) == 1
+    monkeypatch.setattr(Jpeg, "coded_block", classmethod(lambda cls, info: 1))
+    assert ranks(results(candidates, as_jpeg, request)) == [0] * len(WORDS)
+
+
+INSIDE = arrays(np.uint8, (30, 50, 3))
+
+
+@given(INSIDE, INSIDE, st.sampled_from(["color", "pixels", "blur"]), st.booleans())
+@settings(max_examples=40)
+def test_whatever_is_in_the_boxes_the_result_is_the_same(
+    first: Pixels, second: Pixels, mode: str, beside: bool
+) -> None:
+    """Two boxes side by side: neither takes colors from the other."""
+    entries = [{"x": 40, "y": 35, "width": 50, "height": 30, "mode": mode}]
+    if beside:
+        entries = [{**entries[0], "width": 21}, {**entries[0], "x": 61, "width": 29, "mode": "pixels"}]
+    made = []
+    for inside in (first, second):
+        pixels = GROUND.copy()
+        pixels[35:65, 40:90] = inside
+        made.append(imgsvc.process(pixels, {"redact": entries}).to_numpy())
+    np.testing.assert_array_equal(*made)
+
+
+def test_nothing_is_won_from_many_frames_with_a_moving_ground() -> None:
+    """A text that stands still while all around it moves has many samples, and shows in none of them."""
+
+    def film(text: str) -> bytes:
+        frames = []
+        for shift in range(6):
+            picture = Image.fromarray(np.roll(GROUND, 7 * shift, axis=1))
+            ImageDraw.Draw(picture).text(PLACE, text, font_size=SIZE, fill="white")
+            frames.append(picture)
+        file = io.BytesIO()
+        frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], lossless=True, duration=50)
+        return file.getvalue()
+
+    for mode in ("pixels", "blur", "color"):
+        box = {"x": 30, "y": 25, "width": 220, "height": 55, "mode": mode}
+        request = {"redact": [box], "output": {"lossless": True}}
+        made = [imgsvc.process(film(text), request) for text in WORDS[:3]]
+        assert made[0].output.frames == 6
+        assert len({result.data for result in made}) == 1
+    assert film(WORDS[0]) != film(WORDS[1])
