@@ -55,10 +55,10 @@ def test_reference_has_every_parameter_of_every_operation(key: str) -> None:
         assert ("required" in row) == param.required
 
 
-@pytest.mark.parametrize("path", tables.LAYERS)
+@pytest.mark.parametrize("path", tables.LISTED)
 def test_reference_has_every_parameter_of_layers(path: str) -> None:
     found = tables.operation(path)
-    for name, param in imgsvc.params(tables.LAYERS[path]).items():
+    for name, param in imgsvc.params(tables.LISTED[path]).items():
         (row,) = [line for line in found.splitlines() if line.startswith(f"| `{name}` |")]
         assert param.doc in row
         assert param.kind.expectation in row
@@ -210,7 +210,7 @@ def test_neighbors_in_a_strip_differ(name: str, tmp_path: Path, monkeypatch: pyt
 def test_api_page_has_every_public_name_without_a_table_of_its_own() -> None:
     page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\.\. (?:auto\w+|data):: (\w+)", page, re.MULTILINE))
-    operations = (*imgsvc.OPERATIONS.values(), *imgsvc.FILTERS, *tables.LAYERS.values())
+    operations = (*imgsvc.OPERATIONS.values(), *imgsvc.FILTERS, *tables.LISTED.values())
     tabled = {item.__name__ for item in (*tables.error_classes(), *operations)}
     assert set(imgsvc.__all__) - tabled - {"__version__"} == listed
 
@@ -231,7 +231,7 @@ def test_pages_of_operations_have_them_all_in_the_order_of_application() -> None
         sections += re.findall(r"^<!-- operation: (\S+) -->$", page, re.MULTILINE)
     assert sections == re.findall(r"\[`(\S+)`\]", tables.operations())
     filters = {f"filter.{item.key}" for item in imgsvc.FILTERS}
-    assert {*sections} == {*imgsvc.OPERATIONS, *filters, *tables.LAYERS}
+    assert {*sections} == {*imgsvc.OPERATIONS, *filters, *tables.LISTED}
     phases = [section.partition(".")[0] for section in sections]
     assert sorted(phases, key=imgsvc.PHASES.index) == phases
 

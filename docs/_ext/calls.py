@@ -16,6 +16,7 @@ from imgsvc_http.settings import Settings
 
 _ELSEWHERE = {
     **{key: f"{{ref}}`Its parameters <{key}>`." for key in imgsvc.OPERATIONS},
+    "redact": "[Their parameters](../operations/redact.md).",
     "layers": "[Their parameters](../operations/layers.md).",
     "store": "[Its parameters](../../stores.md).",
     "filter": "[All filters](../operations/filter.md).",

@@ -251,6 +251,20 @@ STRIPS: dict[str, Strip] = {
     **_parameters(
         "rotate", "emblem.png", SMALL, {"background": ({"angle": 20}, ["ffd9a0", "1b1464", "80ffb199"])}
     ),
+    "redact": Strip(
+        "portrait.jpg",
+        [
+            (_listed(value), {"redact": [value]})
+            for value in (
+                {"faces": True, "mode": "color"},
+                {"faces": True, "mode": "color", "color": "ffb199"},
+                {"faces": True, "mode": "pixels"},
+                {"faces": True, "mode": "blur"},
+                {"x": "55%", "y": 0, "width": "45%", "height": "60%", "mode": "pixels"},
+            )
+        ],
+        PORTRAIT,
+    ),
     "crop": Strip(
         "portrait.jpg",
         _varied(

@@ -21,7 +21,7 @@ from imgsvc_core.formats.table import FORMATS, Format, LoadScaling
 from imgsvc_core.limits import Limits
 from imgsvc_core.plan import PHASES
 from imgsvc_core.plan.pipeline import PIPELINE
-from imgsvc_core.spec import FILTERS, OPERATIONS, Layer, Operation, Param, params, request_schema
+from imgsvc_core.spec import FILTERS, OPERATIONS, Layer, Operation, Param, Redact, params, request_schema
 from imgsvc_core.spec.declare import Parameters, doc
 from imgsvc_core.spec.facts import FACTS, meaning
 from imgsvc_core.spec.options import SHORTHANDS
@@ -75,7 +75,10 @@ LAYERS: Mapping[str, type[Operation]] = {"layers": Layer} | {
     }.items()
 }
 """Layers, and what they may be, by path."""
+LISTED: Mapping[str, type[Operation]] = {"redact": Redact, **LAYERS}
+"""Operations that requests have in lists, and their parts, by path."""
 _DECLARED: Mapping[str, type[Operation]] = {
+    "redact": LISTED["redact"],
     **{key: item for key, item in OPERATIONS.items() if key in _BEFORE_FILTERS},
     **_FILTERS,
     **{key: item for key, item in OPERATIONS.items() if key not in (*_BEFORE_FILTERS, "output")},

@@ -28,8 +28,8 @@ from tests.spec.strategies import operations, specs
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
 GRAY = attrs.evolve(PHOTO, colorspace="gray")
 CONTRACT = (
-    "orient", "redact", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter", "mask",
-    "canvas", "padding", "border", "watermark", "layers", "opacity", "output",
+    "orient", "redact", "trim", "flip", "rotate", "crop", "resize", "scale", "auto", "adjust", "filter",
+    "mask", "canvas", "padding", "border", "watermark", "layers", "opacity", "output",
 )  # fmt: skip
 
 EVERYTHING: dict[str, Any] = {

@@ -87,7 +87,7 @@ class Orient(Operation):
 
 @declared
 class Trim(Operation):
-    """Cut away a border of one color, before everything else.
+    """Cut away a border of one color, before all other steps except redact.
 
     Of an animation, the border of all frames together is cut. A picture of one color stays as it is.
     """
