@@ -85,7 +85,7 @@ def test_the_command_reads_boxes_from_a_file(
     )
     Path("redact.json").write_text(json.dumps([*HIDDEN, {"x": 900, "y": 0, "width": 5, "height": 5}]))
     assert run(command) == 2
-    assert "imgsvc: photo.png: redact[2].x: Redact 'x' parameter must lead to a box" in capsys.readouterr().err
+    assert "photo.png: redact[2].x: Redact 'x' parameter must lead to a box" in capsys.readouterr().err
     Path("redact.json").write_text(json.dumps(HIDDEN))
     assert run(["process", "photo.png", "--in-place", "--redact", "redact.json"]) == 0
     shown = pixels_of(Path("photo.png").read_bytes())
