@@ -60,6 +60,8 @@ def _error_dict(error: ImgsvcError) -> dict[str, Any]:
     found: dict[str, Any] = {"success": False, "error": error.slug, "message": error.message}
     if isinstance(error, SpecError):
         found["errors"] = [{"path": item.path, "message": item.message} for item in error.problems]
+    elif error.path:
+        found["errors"] = [{"path": error.path, "message": error.message}]
     return found
 
 

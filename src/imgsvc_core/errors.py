@@ -35,11 +35,10 @@ called, and stay reachable as ``__cause__``.
 from __future__ import annotations
 
 import errno
-import functools
 import io
 import os
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import attrs
 
@@ -51,10 +50,12 @@ SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "un
 class ImgsvcError(Exception):
     """Base of all errors of the library.
 
-    ``slug`` names the kind for programs; ``message`` is one sentence for people.
+    ``slug`` names the kind for programs; ``message`` is one sentence for people. ``path`` is where the
+    request names what is to blame, such as the picture of a layer, or empty.
     """
 
     slug: ClassVar[str] = "error"
+    path: str = ""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -111,9 +112,6 @@ class SourceUnreachable(SourceError):
     def __init__(self, message: str, *, failure: SourceFailure = "unreachable") -> None:
         super().__init__(message)
         self.failure = failure
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), failure=self.failure), self.args
 
 
 class EmptySource(SourceError):
@@ -184,9 +182,6 @@ class BudgetUnreachable(LimitExceeded):
     def __init__(self, message: str, *, smallest: int = 0) -> None:
         super().__init__(message)
         self.smallest = smallest
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), smallest=self.smallest), self.args
 
 
 class UnsupportedOperation(ImgsvcError):

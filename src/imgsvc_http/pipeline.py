@@ -20,6 +20,7 @@ from imgsvc_http.answering.answers import result_text
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
+from imgsvc_http.fetching.layer_pictures import Asking, LayerFetcher, LayerPictures
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate.quota import Counter, charged
@@ -75,6 +76,7 @@ class Pipeline:
     vault: Vault
     fetcher: Fetcher
     sources: SharedSources
+    layers: LayerFetcher
     workers: ForkedWorkers
     temporary: TemporaryStorage
     permanent: PermanentStorage | None
@@ -109,6 +111,7 @@ class Pipeline:
             ImgsvcError: the picture cannot be fetched, processed or stored.
             Refusal: the quota is used up, or too many requests wait.
         """
+        self.layers.check(request.spec)
         make = partial(self._process, id_, request, counter, accept=accept, background=background)
         if upload is not None:
             return await make(upload)
@@ -133,11 +136,12 @@ class Pipeline:
         credentials = await self._credentials(account_id, request.store)
         permanent = await self._permanent(account_id, request)
         target = None if permanent or request.store else await self.temporary.local_target(now())
+        layers = await self._layers(account_id, request)
         task = Process(
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermarks=await self._pictures(account_id, request.spec),
+            watermarks=await self._pictures(account_id, request.spec, layers),
             accept=accept,
             target=target.path if target else None,
             plan=request.plan,
@@ -154,7 +158,7 @@ class Pipeline:
                 with phase("store"):
                     url, expires_at = await self._store(request.store, credentials, permanent, outcome)
                 facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        timing = {"fetch": round(source.fetch_ms, 3), **facts["timing"]}
+        timing = {"fetch": round(source.fetch_ms + layers.fetch_ms, 3), **facts["timing"]}
         self.recent.note_result(
             account_id,
             id_,
@@ -173,9 +177,12 @@ class Pipeline:
         limits: Limits,
         counter: Counter,
         *,
+        layers: LayerPictures,
         accept: str | None = None,
     ) -> TaskResult:
         """Process a source, and give the picture back without storing it. It counts as in `process`.
+
+        ``layers`` are the pictures that the request names by URL.
 
         Raises:
             ImgsvcError: the picture cannot be processed.
@@ -186,7 +193,7 @@ class Pipeline:
             name=source.name,
             spec=spec,
             limits=limits,
-            watermarks=await self._pictures(account_id, spec),
+            watermarks=await self._pictures(account_id, spec, layers),
             accept=accept,
             digest=False,
         )
@@ -221,11 +228,12 @@ class Pipeline:
             Refusal: the quota is used up, or too many requests wait.
         """
         account_id = counter.account_id
+        layers = await self._layers(account_id, request)
         task = Process(
             name=source.name,
             spec=request.spec,
             limits=request.limits,
-            watermarks=await self._watermarks(account_id, request.spec.pictures),
+            watermarks=await self._pictures(account_id, request.spec, layers),
             accept=accept,
             plan=request.plan,
         )
@@ -234,21 +242,28 @@ class Pipeline:
             outcome = await self.workers.run(work, source.path, account=account_id)
         facts = outcome.facts
         note_phases(facts["timing"])
-        timing = {"fetch": 0.0, **facts["timing"], "store": 0.0}
+        timing = {"fetch": round(layers.fetch_ms, 3), **facts["timing"], "store": 0.0}
         text = result_text(id_, facts["told"], None, None, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
 
     async def describe(
-        self, source: Source, spec: Spec, limits: Limits, counter: Counter, *, accept: str | None = None
+        self,
+        source: Source,
+        spec: Spec,
+        limits: Limits,
+        counter: Counter,
+        *,
+        layers: LayerPictures,
+        accept: str | None = None,
     ) -> TaskResult:
-        """Tell of the picture of a source, as `Describe` does. It counts as in `render`.
+        """Tell of the picture of a source, as `Describe` does. The arguments and counting are as in `render`.
 
         Raises:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
         account_id = counter.account_id
-        named = await self._watermarks(account_id, spec.pictures)
+        named = await self._pictures(account_id, spec, layers)
         task = Describe(name=source.name, spec=spec, limits=limits, watermarks=named, accept=accept)
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id)
@@ -267,9 +282,10 @@ class Pipeline:
         return await self.workers.run(task, source.path, account=account_id)
 
     async def check_ids(self, account_id: str, request: ProcessingRequest) -> None:
-        """Raise `SpecError` if the request names a keyfile or watermark that the account does not have."""
+        """Raise `SpecError` if the request names a keyfile or a picture that the account may not use."""
         await self._credentials(account_id, request.store)
-        await self._pictures(account_id, request.spec)
+        self.layers.check(request.spec)
+        await self._watermarks(account_id, request.spec.pictures, request.spec.path_of_picture)
 
     async def fetched(self, request: ProcessingRequest, account_id: str) -> tuple[Source, Callable[[], None]]:
         """Return the source at the URL of a request, and what releases its file.
@@ -338,13 +354,16 @@ class Pipeline:
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
 
-    async def _pictures(self, account_id: str, spec: Spec) -> dict[str, bytes]:
-        """Return the bytes of the watermarks and layers of a request by id."""
-        for path, picture in spec.layer_pictures.items():
-            if picture.source is not None:
-                expected = "must be left out; upload the picture as a watermark, and give its id"
-                raise invalid(f"{path}.source", f"Picture 'source' parameter {expected}")
-        return await self._watermarks(account_id, spec.pictures, spec.path_of_picture)
+    async def _layers(self, account_id: str, request: ProcessingRequest) -> LayerPictures:
+        """Return the pictures that the layers of a request name by URL."""
+        with phase("fetch"):
+            limit = request.limits.source_bytes
+            return await self.layers.fetch(request.spec, Asking(account=account_id, limit_bytes=limit))
+
+    async def _pictures(self, account_id: str, spec: Spec, layers: LayerPictures) -> dict[str, bytes]:
+        """Return the bytes of watermarks by id, and of pictures of layers by id or URL."""
+        named = await self._watermarks(account_id, spec.pictures, spec.path_of_picture)
+        return {**named, **layers.data}
 
     async def _watermarks(
         self, account_id: str, ids: Sequence[str], path_of: Callable[[str], str] = lambda _: "watermark.id"

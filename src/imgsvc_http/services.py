@@ -19,6 +19,7 @@ from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.cache import Cache, open_cache
 from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.layer_pictures import LayerFetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
 from imgsvc_http.gate.authentication import Authenticator
@@ -130,11 +131,13 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         stack.callback(sources.close)
         vault = open_vault(settings)
         requests = await stack.enter_async_context(RecentRequests.open(db))
+        origins = Origins(settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds)
         pipeline = Pipeline(
             db=db,
             vault=vault,
             fetcher=fetcher,
             sources=sources,
+            layers=LayerFetcher(settings.fetch, origins),
             workers=workers,
             temporary=_temporary(settings),
             permanent=_permanent(settings),
@@ -160,9 +163,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             pipeline=pipeline,
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
-            origins=Origins(
-                settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds
-            ),
+            origins=origins,
             fallback=_fallback(settings),
             metrics=metrics,
             requests=requests,
@@ -258,7 +259,7 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
 def _is_gone(error: Exception) -> bool:
     """Return True if an error of making a picture means that there is no such source any more."""
     if isinstance(error, SourceUnreachable):
-        return isinstance(error, SourceRefused) and error.is_missing
+        return isinstance(error, SourceRefused) and error.is_missing and not error.path
     if isinstance(error, ImgsvcError):
         error = refusal_of(error)
     return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)

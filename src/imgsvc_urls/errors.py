@@ -49,4 +49,4 @@ class SourceRefused(SourceUnreachable):
         return self.status in (404, 410)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), status=self.status), self.args
+        return functools.partial(type(self), status=self.status), self.args, vars(self)

@@ -211,7 +211,7 @@ def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], by
         problems = (
             [attrs.astuple(problem) for problem in error.problems] if isinstance(error, SpecError) else []
         )
-        more = {name: value for name, value in vars(error).items() if isinstance(value, int)}
+        more = {name: value for name, value in vars(error).items() if isinstance(value, int | str)}
         return {"error": error.slug, "message": error.message, "problems": problems, "more": more}, b""
     except Exception:  # a mistake of ours
         return {"fault": traceback.format_exc()}, b""

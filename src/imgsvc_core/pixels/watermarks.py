@@ -95,7 +95,7 @@ class ReceivedWatermarks:
             memory: the number of bytes that the plan of the image may take.
         """
         limits, request = self.limits, mark.request if isinstance(mark, Mark) else None
-        with _naming(_shown(mark)):
+        with _naming(_shown(mark), mark.picture_path if isinstance(mark, Laid) else ""):
             source = self._source(mark)
             opened = open_source(source, limits, inlined_pixels=limits.source_pixels)
             if request is None:
@@ -146,12 +146,16 @@ def _shown(mark: Mark | Laid) -> str:
 
 
 @contextlib.contextmanager
-def _naming(subject: str) -> Iterator[None]:
-    """Name the watermark or layer in errors of its image, to tell them from errors of the source."""
+def _naming(subject: str, path: str = "") -> Iterator[None]:
+    """Name the watermark or layer in errors of its image, to tell them from errors of the source.
+
+    ``path`` is where the request names the picture of a layer.
+    """
     try:
         yield
     except TimeLimitExceeded:
         raise
     except (SourceError, LimitExceeded) as error:
         error.begin_with(subject)
+        error.path = path
         raise

@@ -29,6 +29,12 @@ class Laid:
     frame: Size
 
     @property
+    def picture_path(self) -> str:
+        """Where the request names the picture of the layer."""
+        picture = self.layer.picture
+        return f"{self.path}.picture.{'source' if picture and picture.source else 'id'}"
+
+    @property
     def sides(self) -> tuple[int | None, int | None]:
         """The width and the height that the request gives.
 

@@ -187,7 +187,12 @@ def refusal_of(error: ImgsvcError) -> Refusal:
         return Refusal(error.slug, status_of(type(error)), first, problems=error.problems)
     if isinstance(error, errors.MachineFailed):  # whose own message is for the operator
         return Refusal(error.slug, status_of(type(error)), _MACHINE_FAILED, {"Retry-After": "10"})
-    return Refusal(error.slug, status_of(type(error)), error.message)
+    return Refusal(error.slug, status_of(type(error)), error.message, problems=problems_of(error))
+
+
+def problems_of(error: ImgsvcError) -> tuple[Problem, ...]:
+    """Return an error as the problem at the place in the request that it names, if it names one."""
+    return (Problem(error.path, error.message),) if error.path else ()
 
 
 def status_of(kind: type[ImgsvcError]) -> HTTPStatus:

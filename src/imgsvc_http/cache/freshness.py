@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias, get_args
 
 import attrs
 from multidict import CIMultiDict, MultiMapping
@@ -14,6 +14,7 @@ from imgsvc_http.answering.header_fields import combined, directives, http_time
 Scope: TypeAlias = Literal["public", "private", "no-store"]
 """The caches that may keep a picture: all, only private ones, or none."""
 
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
 _REVALIDATED = frozenset(("no-cache", "must-revalidate", "proxy-revalidate"))
 _WITHOUT_VALUE = ("must-revalidate", "proxy-revalidate", "immutable")
 _WITH_SECONDS = ("stale-while-revalidate", "stale-if-error")
@@ -72,6 +73,16 @@ class FreshnessBounds:
     def renewed(self, known: Freshness, headers: MultiMapping[str]) -> Freshness:
         """Return how long a picture is fresh that has not changed, by the headers of 304 if they say so."""
         return self.freshness(headers) if any(name in headers for name in _POLICY) else known
+
+
+def soonest(parts: Iterable[Freshness]) -> Freshness:
+    """Return how long a picture is fresh that is made of several sources: as long as all of them are."""
+    found = tuple(parts)
+    return attrs.evolve(
+        min(found, key=lambda part: part.seconds),
+        stale=all(part.stale for part in found),
+        scope=max((part.scope for part in found), key=_SCOPES.index),
+    )
 
 
 def aged(headers: MultiMapping[str], seconds: float) -> MultiMapping[str]:

@@ -12,12 +12,11 @@ from imgsvc_http.answering.json_schema import form_schema
 from imgsvc_http.answering.responses import Response, success
 from imgsvc_http.call import Call
 from imgsvc_http.endpoints.collections import collection_routes
+from imgsvc_http.fetching.layer_pictures import MOST_BYTES
 from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import watermarks
 from imgsvc_http.workers.tasks import Inspect
-
-_MOST_BYTES = 10_000_000
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +59,7 @@ async def create(call: Call) -> Response:
     services, account_id = call.services, call.account
     limits = services.settings.limits
     with services.source_files.file_in_folder(account_id) as file:
-        name = (await call.form(file, min(limits.source_bytes or _MOST_BYTES, _MOST_BYTES))).name
+        name = (await call.form(file, min(limits.source_bytes or MOST_BYTES, MOST_BYTES))).name
         data = await asyncio.to_thread(file.path.read_bytes)
 
         async def parts() -> tuple[bytes, ...]:

@@ -164,7 +164,7 @@ class Fetcher:
                     name, received = _name(response), response.headers
         except TimeoutError:
             raise SourceUnreachable(
-                f"Source '{_shown(url)}' did not answer completely within "
+                f"Source '{shown_url(url)}' did not answer completely within "
                 f"{in_words(self._settings.total_seconds)}.",
                 failure="timed_out",
             ) from None
@@ -206,16 +206,16 @@ class Fetcher:
                     try:
                         yield response
                     except aiohttp.ClientError as error:
-                        raise _unreachable(error, _shown(str(start))) from error
+                        raise _unreachable(error, shown_url(str(start))) from error
                     return
                 cookies.take(response)
-                target = _redirect(location, response.headers.get("Location", ""), _shown(str(start)))
+                target = _redirect(location, response.headers.get("Location", ""), shown_url(str(start)))
             if target.origin() != location.origin():
                 headers = dict(headers.items() & FRESH.items())
             headers = {**headers, **authorization(target)}
             location = target
         raise SourceUnreachable(
-            f"Source '{_shown(str(start))}' redirects more than {self._settings.redirects} times: "
+            f"Source '{shown_url(str(start))}' redirects more than {self._settings.redirects} times: "
             "give its final URL."
         )
 
@@ -229,7 +229,7 @@ class Fetcher:
                 raise
             # Some errors hold the whole request with all its secrets: of those, only the cause is kept.
             secret = isinstance(error, aiohttp.ClientResponseError | ValueError)
-            raise _unreachable(error, _shown(str(start))) from (error.__cause__ if secret else error)
+            raise _unreachable(error, shown_url(str(start))) from (error.__cause__ if secret else error)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -260,7 +260,7 @@ def _parsed(url: str) -> URL:
         expected = (
             "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>"
         )
-        raise SpecError([Problem("url", expected, f"got '{_shown(url)}'")])
+        raise SpecError([Problem("url", expected, f"got '{shown_url(url)}'")])
     return parsed
 
 
@@ -280,7 +280,7 @@ def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> 
     if response.status in (404, 410) and profile is not None:
         raise profile.unknown()
     if response.status not in _WHOLE and not _is_complete(response):
-        shown = _shown(str(response.url))
+        shown = shown_url(str(response.url))
         raise SourceRefused(
             f"Source '{shown}' answered with status {response.status}; expected 200 with an image.",
             status=response.status,
@@ -308,12 +308,12 @@ async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int
             async for chunk in decoded(response.content.iter_any(), decoding):
                 size += target.write(chunk)
     except InvalidCoding as error:
-        raise SourceUnreachable(f"Source '{_shown(str(response.url))}' {error}.") from error
+        raise SourceUnreachable(f"Source '{shown_url(str(response.url))}' {error}.") from error
     except TooManyBytes:
         assert limit is not None
-        raise _too_large(limit, _shown(str(response.url))) from None
+        raise _too_large(limit, shown_url(str(response.url))) from None
     if size == 0:
-        raise EmptySource(f"Source '{_shown(str(response.url))}' is empty; expected an image.")
+        raise EmptySource(f"Source '{shown_url(str(response.url))}' is empty; expected an image.")
     return file.path
 
 
@@ -332,7 +332,7 @@ def _name_in(disposition: str) -> str:
     return extended_file_name(disposition) or options.get("filename") or ""
 
 
-def _shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """Return a URL for messages, without credentials and query, which may hold secrets."""
     try:
         parsed = URL(url)

@@ -11,17 +11,12 @@ from typing import Any
 import attrs
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declaring import Matching
-from imgsvc_http.settings.kinds import Many
+from imgsvc_http.settings.kinds import BEGINNINGS
 from imgsvc_urls.dialects import Dialect, load, url_pattern
 
 PATH = "delivery.dialects"
 OF_ALL = ("account", "sources")
 """The settings that all dialects have."""
-
-_SOURCES = Many(
-    Matching(r"https?://[^/\s]+/\S*", "URL with a slash after its host, such as https://*.example.org/")
-)
 
 
 @attrs.frozen(kw_only=True)
@@ -83,9 +78,9 @@ def _dialect(name: str, value: object) -> DialectSettings:
     if not isinstance(account, str):
         raise _wrong(f"{name}.account", "must be the id of an account")
     try:
-        sources = _SOURCES.parse(sources)
+        sources = BEGINNINGS.parse(sources)
     except ValueError:
-        raise _wrong(f"{name}.sources", f"must be {_SOURCES.expectation}") from None
+        raise _wrong(f"{name}.sources", f"must be {BEGINNINGS.expectation}") from None
     try:
         make = load(name)
     except SpecError as error:

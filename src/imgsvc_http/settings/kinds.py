@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import attrs
 from yarl import URL
 
+from imgsvc_core.spec.declaring import Matching
+
 NONE = "none"
 """The text that stands for `None`."""
 
@@ -189,3 +191,9 @@ class Maybe:
 
     def unparse(self, value: Any) -> Any:
         return NONE if value is None else self.kind.unparse(value)
+
+
+BEGINNINGS = Many(
+    Matching(r"https?://[^/\s]+/\S*", "URL with a slash after its host, such as https://*.example.org/")
+)
+"""Beginnings of URLs, in which each ``*`` stands for a part of the host or of a segment of the path."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,10 +19,11 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.spec.declaring import Boolean, Integer, Matching, Number, Text
 from imgsvc_http.settings.declaring import setting
 from imgsvc_http.settings.dialects import Dialects, DialectSettings
-from imgsvc_http.settings.kinds import FilePath, Host, Many, Network, Replacement, Url
+from imgsvc_http.settings.kinds import BEGINNINGS, FilePath, Host, Many, Network, Replacement, Url
 from imgsvc_http.settings.origins import Origin, Origins
 from imgsvc_http.settings.url_host import url_host
 from imgsvc_stores import ENDPOINTS, PROVIDERS
+from imgsvc_urls.dialects import climbs, url_pattern
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
@@ -374,11 +377,25 @@ class FetchSettings:
         "Private host names, addresses and networks that the service may fetch from and notify.",
         default=(),
     )
+    layers: tuple[str, ...] = setting(
+        BEGINNINGS,
+        "Beginnings of the URLs of pictures that layers may name, with wildcards. Without any, pictures of "
+        "layers are uploaded ones.",
+        default=(),
+    )
     user_agent: str = setting(
         Matching(r"[\x21-\x7e]([\x20-\x7e]{0,198}[\x21-\x7e])?", "User-Agent of printable ASCII"),
         "User-Agent of fetches and notifications.",
         default="imgsvc/1.0",
     )
+
+    @cached_property
+    def _layers(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(map(url_pattern, self.layers))
+
+    def allows_layer(self, url: str) -> bool:
+        """Return True if a layer may name its picture by this URL."""
+        return any(pattern.match(url) for pattern in self._layers) and not climbs(url)
 
 
 def _template(platform: str, fields: str, default: str) -> Any:

@@ -58,6 +58,7 @@ async def _answered(call: Call, *, is_told: bool) -> Response:
     presets = await services.presets.of(call.account) if has_presets else {}
     client_hints = services.settings.delivery.client_hints
     negotiated = negotiate(url, presets, call.request.headers, client_hints=client_hints)
+    services.pipeline.layers.check(negotiated.spec)
     order = Order(
         account_id=call.account,
         source=url.source,
@@ -106,7 +107,8 @@ async def deliver(
     is_conditional = has_condition(call.request.headers)
     if is_file or is_conditional:
         identity = await identity_of(services, order)
-    if is_conditional and identity is not None and not identity.cache_control:  # which the cache has
+    is_answered = is_conditional and not order.has_pictures_by_url
+    if is_answered and identity is not None and not identity.cache_control:  # which the cache has
         shared = answers.shared_headers(settings, delivery, negotiated, order.etag(identity.text))
         modified = identity.last_modified if is_dated else None
         if (known := answers.not_modified(call, shared, modified)) is not None:
@@ -118,7 +120,7 @@ async def deliver(
     known = answers.not_modified(call, shared, modified) if is_conditional else None
     headers = answers.picture_headers(shared, delivery, negotiated, picture)
     cache_header = call.app.names.cache
-    if result.entry.freshness.scope == "public":
+    if result.entry.freshness.scope == "public" and not (is_file and order.has_pictures_by_url):
         prepared = Prepared(
             principal=call.principal,
             is_valid=is_valid,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from http import HTTPStatus
+from typing import TypeAlias
 
 import attrs
 from multidict import MultiMapping
@@ -13,9 +14,10 @@ from imgsvc_core import Spec
 from imgsvc_core._runtime.tasks import TaskResult
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceError, SourceTooLarge, SourceUnreachable
 from imgsvc_core.spec import restore
-from imgsvc_http.answering.errors import Refusal, status_of
-from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key
+from imgsvc_http.answering.errors import Refusal, problems_of, status_of
+from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key, soonest
 from imgsvc_http.fetching.fetcher import NotModified
+from imgsvc_http.fetching.layer_pictures import Asking, LayerPictures
 from imgsvc_http.fetching.origins import Identity
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate import quota
@@ -36,6 +38,11 @@ MISSING = "public, max-age=60"
 
 NAME = "name"
 """The fact of a picture in the cache that names its file."""
+
+_LAYERS = "layers"  # the fact that has the pictures by URL that lie over it
+
+_Headers: TypeAlias = MultiMapping[str]
+_Made: TypeAlias = tuple[Picture | None, _Headers, tuple[_Headers, ...]]  # and what servers said
 
 
 @attrs.frozen(kw_only=True)
@@ -64,6 +71,12 @@ class Order:
         """True if the picture is never cached: the current profile picture is always wanted."""
         return isinstance(self.source, UrlSource) and is_social(self.source.url)
 
+    @property
+    def has_pictures_by_url(self) -> bool:
+        """True if layers name pictures by URL, so that the identity of the source alone tells too little."""
+        pictures = self.asked.layer_pictures.values() if isinstance(self.asked, Spec) else ()
+        return any(picture.source is not None for picture in pictures)
+
     parts: tuple[str, ...] = attrs.field(init=False)
     """What determines the picture, beside account and source."""
 
@@ -73,9 +86,9 @@ class Order:
         kind = ("info",) if self.is_told else ()
         return asked, self.accept or "", self.version or "", PIXELS_VERSION, *kind
 
-    def etag(self, identity: str) -> str:
-        """Return the strong ETag of the picture of a source with an identity."""
-        text = "\0".join((identity, *self.parts))
+    def etag(self, *identities: str) -> str:
+        """Return the strong ETag of the picture of sources with identities, that below the layers first."""
+        text = "\0".join((*identities, *self.parts))
         return f'"{hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]}"'
 
 
@@ -105,16 +118,16 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
     bounds = cache.freshness_bounds
 
     async def produce(known: Entry | None) -> Made | Unchanged:
-        made = await _make(services, order, None if known is None else _identity_of(known.picture))
-        if isinstance(made, NotModified):
+        picture, of_source, of_layers = await _make(services, order, None if known is None else known.picture)
+        if picture is None:
             assert known is not None
-            return Unchanged(bounds.renewed(known.freshness, made.headers))
-        picture, headers = made
+            renewed = (bounds.renewed(known.freshness, headers) for headers in (of_source, *of_layers))
+            return Unchanged(soonest(renewed))
         if order.is_volatile:
             return Made(picture, Freshness(0, scope="no-store"))
-        if file is not None:
-            return Made(picture, Freshness(bounds.max_seconds))
-        return Made(picture, bounds.freshness(headers))
+        of_file = Freshness(bounds.max_seconds)
+        freshness = bounds.freshness(of_source) if file is None else of_file
+        return Made(picture, soonest((freshness, *map(bounds.freshness, of_layers))))
 
     address = services.origins.address_of(order.source)
     key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")
@@ -122,18 +135,19 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
         return await cache.answer(key, account=order.account_id, source=source, produce=produce)
 
 
-async def _make(
-    services: Services, order: Order, known: Identity | None
-) -> tuple[Picture, MultiMapping[str]] | NotModified:
-    """Return a picture and the headers of its source, unless the source has the known identity."""
-    limits, account_id = services.settings.limits, order.account_id
+async def _make(services: Services, order: Order, known: Picture | None) -> _Made:
+    """Return a picture, unless its sources are those of the known one."""
+    limits, account_id, layers = services.settings.limits, order.account_id, services.pipeline.layers
     services.pipeline.workers.check_room(account_id)
     if known is None:
         await _limit_misses(services, account_id)
+    asking = _asking(services, order)
     with phase("fetch"):
+        renewed = None if known is None else await layers.renewed(known.facts.get(_LAYERS, {}), asking)
+        identity = None if known is None or renewed is None else _identity_of(known)
         opened, release = await services.origins.open(
             order.source,
-            known,
+            identity,
             limits.source_bytes,
             account=account_id,
             version=order.version,
@@ -141,22 +155,33 @@ async def _make(
         )
     try:
         if isinstance(opened, NotModified):
-            return opened
+            assert renewed is not None
+            return None, opened.headers, renewed
         if known is not None:
             await _limit_misses(services, account_id)
-        made = await _rendered(services, order, Source(opened.path, opened.name))
+        made, pictures = await _rendered(services, order, Source(opened.path, opened.name), asking)
     finally:
         release()
+    seen = pictures.seen
     picture = Picture(
         body=made.data,
         content_type=made.facts["media_type"],
-        etag=order.etag(opened.identity.text),
+        etag=order.etag(opened.identity.text, *(text for _, text, _ in seen.values())),
         identity=opened.identity.text,
         conditions=opened.identity.conditions,
-        last_modified=opened.identity.last_modified,
-        facts={NAME: made.facts["name"]},
+        last_modified=None if seen else opened.identity.last_modified,
+        facts={NAME: made.facts["name"], **({_LAYERS: seen} if seen else {})},
     )
-    return picture, opened.headers
+    return picture, opened.headers, pictures.headers
+
+
+def _asking(services: Services, order: Order) -> Asking:
+    return Asking(
+        account=order.account_id,
+        limit_bytes=services.settings.limits.source_bytes,
+        version=order.version,
+        epoch=services.cache.epoch,
+    )
 
 
 def _identity_of(picture: Picture) -> Identity:
@@ -175,17 +200,21 @@ async def _limit_misses(services: Services, account_id: str) -> None:
         raise too_many(rate)
 
 
-async def _rendered(services: Services, order: Order, source: Source) -> TaskResult:
-    """Return the picture of an order whose source is in a file."""
+async def _rendered(
+    services: Services, order: Order, source: Source, asking: Asking
+) -> tuple[TaskResult, LayerPictures]:
+    """Return the picture of an order whose source is in a file, and the pictures by URL that lie over it."""
     limits, account_id, spec = services.settings.limits, order.account_id, order.asked
     if not isinstance(spec, Spec):
         told = await services.pipeline.translate(source, spec, limits, account_id)
         if "request" not in told.facts:
-            return told
+            return told, LayerPictures()
         spec = restore(told.facts["request"])
+    with phase("fetch"):
+        layers = await services.pipeline.layers.fetch(spec, asking)
     counter = quota.Count(services.quota, account_id)
     make = services.pipeline.describe if order.is_told else services.pipeline.render
-    return await make(source, spec, limits, counter, accept=order.accept)
+    return await make(source, spec, limits, counter, layers=layers, accept=order.accept), layers
 
 
 def _shown(source: AnySource) -> str:
@@ -207,10 +236,15 @@ class _source_errors:  # noqa: N801 (a context manager, without a generator for 
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, SourceError | SourceTooLarge | ImageTooLarge):
-            is_missing = isinstance(error, SourceRefused) and error.is_missing
+            is_missing = _is_missing(error)
             headers = {"Cache-Control": MISSING if is_missing else "no-store"}
             status = _failure_status(self._services.settings.delivery, self._order, error)
-            raise Refusal(error.slug, status, error.message, headers) from error
+            raise Refusal(error.slug, status, error.message, headers, problems_of(error)) from error
+
+
+def _is_missing(error: ImgsvcError) -> bool:
+    """Return True if there is no such source. Pictures of layers are no sources, but parts of requests."""
+    return isinstance(error, SourceRefused) and error.is_missing and not error.path
 
 
 def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> int:
@@ -219,7 +253,7 @@ def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError
         return order.asked.failure_status(error)
     if isinstance(error, ImageTooLarge):
         return status_of(type(error))
-    if isinstance(error, SourceRefused) and error.is_missing:
+    if _is_missing(error):
         return HTTPStatus.NOT_FOUND
     if not settings.gateway_statuses:
         return HTTPStatus.FAILED_DEPENDENCY

@@ -15,7 +15,9 @@ class Picture(Operation):
 
     id: str | None = param("Id of an uploaded watermark picture.", Text(200), default=None)
     source: str | None = param(
-        "Path or URL of the picture, in Python and the command only.", Text(4096), default=None
+        "Path or URL of the picture. The service takes only URLs that its settings allow.",
+        Text(4096),
+        default=None,
     )
 
     @property
