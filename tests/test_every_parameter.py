@@ -32,6 +32,8 @@ SMALL = {"crop": {"width": 20, "height": 20}}
 FIT = {"resize": {"width": 40, "height": 40, "mode": "fit"}}
 WIDE = {"resize": {"width": 40, "height": 10, "mode": "fit"}}
 ROUNDED = {"mask": {"shape": "rounded", "radius": 12}}
+BACKED = {"padding": {"size": 5}}
+RAMP = {"kind": "gradient", "from": "000", "to": "fff"}
 MARK = {"watermark": {"id": "large", "scale": 0.5}}
 
 # What else has to be asked for so that a parameter matters, and two of its values.
@@ -96,6 +98,13 @@ CASES: Mapping[str, tuple[Request, Any, Any]] = {
     "padding.bottom": ({}, 3, 5),
     "padding.left": ({}, 3, 5),
     "padding.background": ({"padding": {"size": 5}}, "f00", "00f"),
+    "background.kind": (BACKED, "blur", "average"),
+    "background.color": (BACKED, "f00", "00f"),
+    "background.amount": ({**BACKED, "background": {"kind": "blur"}}, 20, 80),
+    "background.from": ({**BACKED, "background": {"kind": "gradient", "to": "fff"}}, "f00", "00f"),
+    "background.to": ({**BACKED, "background": {"kind": "gradient", "from": "fff"}}, "f00", "00f"),
+    "background.angle": ({**BACKED, "background": RAMP}, 0, 90),
+    "background.radial": ({**BACKED, "background": RAMP}, True, False),
     "border.size": ({}, 3, 5),
     "border.color": ({"border": {"size": 5}}, "f00", "00f"),
     "border.radius": ({"border": {"size": 5}}, 5, 20),

@@ -402,6 +402,29 @@ STRIPS: dict[str, Strip] = {
         ),
         PORTRAIT,
     ),
+    "background": Strip(
+        "portrait.jpg",
+        [
+            (_listed(value), {"background": value})
+            for value in (
+                {"kind": "blur"},
+                {"kind": "average"},
+                {"kind": "gradient", "from": "ffd9a0", "to": "1b1464"},
+                {"kind": "color", "color": "ffd9a0"},
+            )
+        ],
+        {"resize": {"height": 120}, "canvas": {"ratio": "4:3"}},
+    ),
+    **_parameters(
+        "background",
+        "portrait.jpg",
+        {"resize": {"height": 120}, "canvas": {"ratio": "4:3"}},
+        {
+            "amount": ({"kind": "blur"}, [0, 10, 40, 100]),
+            "angle": ({"kind": "gradient", "from": "ffd9a0", "to": "1b1464"}, [0, 90, 135]),
+            "radial": ({"kind": "gradient", "from": "ffd9a0", "to": "1b1464"}, None),
+        },
+    ),
     "border": Strip("portrait.jpg", _varied("border", [{"size": size} for size in (1, 4, 16)]), PORTRAIT),
     **_parameters(
         "border",

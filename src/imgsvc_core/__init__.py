@@ -47,6 +47,7 @@ from imgsvc_core.sources.receiving import Source
 from imgsvc_core.spec import (
     FACTS,
     OPERATIONS,
+    Background,
     Color,
     Gradient,
     Layer,
@@ -115,6 +116,7 @@ __all__ = [
     "FORMATS",
     "OPERATIONS",
     "PHASES",
+    "Background",
     "BudgetUnreachable",
     "Color",
     "CorruptImage",

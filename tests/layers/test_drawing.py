@@ -12,7 +12,7 @@ from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.layers import Laid
-from imgsvc_core.spec import Layer
+from imgsvc_core.spec import Gradient, Layer
 
 _FINE = 16
 
@@ -81,8 +81,8 @@ def css(start: str, end: str, share: Any) -> Any:
 @pytest.mark.parametrize("angle", [None, 0, 90, 180, 270, -90, 45, 30, 200, 359])
 def test_a_linear_gradient_is_that_of_css(colors: tuple[str, str], angle: float | None) -> None:
     width, height = 90, 60
-    gradient = {"from": colors[0], "to": colors[1], "angle": angle}
-    found = draw_gradient(laid((width, height), gradient=gradient)).numpy() / 255
+    gradient = Gradient(start=colors[0], end=colors[1], angle=angle)
+    found = draw_gradient(gradient, Size(width, height)).numpy() / 255
     way = math.radians(180 if angle is None else angle)
     x, y = grid(width, height)
     along = (x - width / 2) * math.sin(way) - (y - height / 2) * math.cos(way)
@@ -94,8 +94,8 @@ def test_a_linear_gradient_is_that_of_css(colors: tuple[str, str], angle: float 
 
 @pytest.mark.parametrize("colors", COLORS)
 def test_a_radial_gradient_ends_at_the_ellipse_through_the_corners(colors: tuple[str, str]) -> None:
-    gradient = {"kind": "radial", "from": colors[0], "to": colors[1]}
-    found = draw_gradient(laid((80, 50), gradient=gradient)).numpy() / 255
+    gradient = Gradient(kind="radial", start=colors[0], end=colors[1])
+    found = draw_gradient(gradient, Size(80, 50)).numpy() / 255
     x, y = grid(80, 50)
     share = np.hypot((x - 40) / (40 * math.sqrt(2)), (y - 25) / (25 * math.sqrt(2)))
     premultiplied = np.concatenate([found[..., :3] * found[..., 3:], found[..., 3:]], -1)

@@ -27,7 +27,7 @@ def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
     else:
         color = _mean(image) if ground.kind == "mean" else ground.color
         image = fit_for(image, color)
-        below = _plain(image, color, size)
+        below = plain(image, color, size)
     if part is None:
         return with_fields_of(image, below)
     top = image.crop(part.left - ground.left, part.top - ground.top, *part.size)
@@ -39,7 +39,8 @@ def lay_on_ground(image: pyvips.Image, ground: Ground) -> pyvips.Image:
     return with_fields_of(image, below.insert(top, part.left, part.top))
 
 
-def _plain(like: pyvips.Image, color: Color | None, size: Size) -> pyvips.Image:
+def plain(like: pyvips.Image, color: Color | None, size: Size) -> pyvips.Image:
+    """Return a picture of one color, in the bands and the depth of another one."""
     values = band_values(like, color)
     pixel = pyvips.Image.black(1, 1) + values
     return pixel.cast(like.format).embed(0, 0, *size, extend="copy").copy(interpretation=like.interpretation)

@@ -28,6 +28,7 @@ from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.steps import Step
+from imgsvc_core.spec import Color
 from imgsvc_core.spec.thumbor_filters import Mark
 
 T = TypeVar("T")
@@ -87,6 +88,7 @@ class Run:
     measured: dict[Step, Any] = attrs.field(factory=dict)
     regions: list[tuple[int, int]] = attrs.field(factory=list)
     layers: dict[Step, Drawn] = attrs.field(factory=dict)
+    backdrop: pyvips.Image | Color | None = None  # what the frame at work gave to its background
     held: int = 0  # bytes of the pictures that are kept for later frames
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 import attrs
 
@@ -17,6 +18,8 @@ from imgsvc_core.plan.seen import Seen
 from imgsvc_core.plan.steps import (
     CropBox,
     Extend,
+    LayOnBackground,
+    MakeBackdrop,
     PlannedStep,
     Resample,
     RotateFreely,
@@ -25,9 +28,12 @@ from imgsvc_core.plan.steps import (
     Turn,
     recoloring,
 )
-from imgsvc_core.spec import Canvas, Crop, Flip, Redact, Resize, Rotate, Scale, Spec, Trim
+from imgsvc_core.spec import Background, Canvas, Crop, Flip, Redact, Resize, Rotate, Scale, Spec, Trim
 from imgsvc_core.spec.geometry import EDGES
 from imgsvc_core.spec.thumbor_filters import Rescale
+
+BACKDROP = "backdrop"
+"""The phase in which the background takes what it needs of the picture."""
 
 
 @attrs.define
@@ -35,6 +41,7 @@ class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
     ``looked_at`` is True if all of its pixels have been read for a trim, before which some are ``redacted``.
+    The first ``alone`` steps leave the picture without a mask and space around it.
     """
 
     info: ImageInfo
@@ -48,6 +55,7 @@ class Draft:
     faces: tuple[Face, ...] = ()
     followed: bool = True
     planned: list[PlannedStep] = attrs.field(factory=list)
+    alone: int = 0
 
     def add(self, step: Step) -> None:
         """Add a step, joined with the last one if one step can do both."""
@@ -241,3 +249,38 @@ def canvas(draft: Draft, canvas: Canvas) -> None:
     if final != draft.size:
         box = placed(draft.size, final, canvas.gravity, canvas.offset_x, canvas.offset_y)
         draft.add(Extend(box.left, box.top, final, canvas))
+
+
+def leave_alone(draft: Draft, background: Background) -> None:
+    """Remember which steps leave the picture alone: before it is masked and gets space around it."""
+    draft.alone = len(draft.planned)
+
+
+def lay_on_background(draft: Draft, background: Background) -> None:
+    """Lay the picture on its background, if any of it is transparent.
+
+    What the background takes of the picture is taken when it is still alone.
+    """
+    if not draft.alpha:
+        return
+    if background.kind in ("blur", "average"):
+        stored, place = Size(draft.info.width, draft.info.height), draft.alone
+        size = draft.planned[place - 1].after if place else stored
+        backdrop = MakeBackdrop(background, _filled(stored, draft.planned[:place]), draft.size)
+        draft.planned.insert(place, PlannedStep(BACKDROP, backdrop, size, size))
+    draft.add(LayOnBackground(background))
+
+
+def _filled(size: Size, planned: Iterable[PlannedStep]) -> Box:
+    """Return the part of the frame that the picture fills after some steps."""
+    part = Box(0, 0, *size)
+    for item in planned:
+        match item.step:
+            case RotateFreely(angle=angle):
+                part = geometry.inscribed(item.before, angle)
+            case SmartCrop():
+                part = Box(0, 0, *item.after)
+            case step:
+                part = step.box_after(part, item.before)
+        part = geometry.clipped(item.after, *part) or Box(0, 0, *item.after)
+    return part

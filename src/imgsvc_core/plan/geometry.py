@@ -125,6 +125,33 @@ def rotated(size: Size, angle: float) -> Size:
     return Size(_pixels(width), _pixels(height))
 
 
+def inscribed(size: Size, angle: float) -> Box:
+    """Return the largest upright rectangle that a picture turned by any angle fills, in the frame around it.
+
+    Pixels at its edges are left out, since the turn mixes them with what lies around the picture.
+    """
+    frame = rotated(size, angle)
+    sine, cosine = abs(math.sin(math.radians(angle))), abs(math.cos(math.radians(angle)))
+    longer, shorter = max(size), min(size)
+    if shorter <= 2 * sine * cosine * longer:  # two corners lie on the long sides, at half of the short one
+        across, down = shorter / 2 / sine, shorter / 2 / cosine
+        if size.width < size.height:
+            across, down = down, across
+    else:
+        double = cosine**2 - sine**2
+        across = (size.width * cosine - size.height * sine) / double
+        down = (size.height * cosine - size.width * sine) / double
+    inner = Size(max(1, math.floor(across) - 2), max(1, math.floor(down) - 2))
+    return Box((frame.width - inner.width) // 2, (frame.height - inner.height) // 2, *inner)
+
+
+def covering(size: Size, frame: Size) -> Area:
+    """Return the part of a picture, in its middle, that covers a frame when it is scaled."""
+    scale = min(size.width / frame.width, size.height / frame.height)
+    across, down = frame.width * scale, frame.height * scale
+    return Area((size.width - across) / 2, (size.height - down) / 2, across, down)
+
+
 def largest_of_ratio(size: Size, ratio: tuple[float, float]) -> Size:
     """Return the size of the largest part of a picture that has an aspect ratio, width to height."""
     across, down = ratio

@@ -55,6 +55,7 @@ def memory_bound(
         drawn.append(planned.traits.drawn)
         if planned.traits.settles:
             settled, settles = max(settled, settles * prod(planned.before) * pixel), True
+        held += planned.traits.keeps
         held += planned.traits.copies_before * min(prod(planned.before), prod(loaded)) * pixel
         if planned.traits.copies:
             held += planned.traits.copies * prod(planned.after) * pixel + _BUFFERS

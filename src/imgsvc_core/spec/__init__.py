@@ -2,6 +2,7 @@
 
 from imgsvc_core.spec import adjust, filters, frame, geometry
 from imgsvc_core.spec.adjust import *
+from imgsvc_core.spec.background import Background
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.facts import FACTS, facts_schema
@@ -20,6 +21,7 @@ __all__ = [
     "FACTS",
     "LISTS",
     "OPERATIONS",
+    "Background",
     "Color",
     "Gradient",
     "Layer",

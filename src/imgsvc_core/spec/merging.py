@@ -14,13 +14,14 @@ _FILTER_KEYS = frozenset(item.key for item in FILTERS)
 
 def merge(request: Document, key: str, part: Mapping[str, Any] | list[Any]) -> None:
     """Merge parameters into the operation or filter of a request; the new values win. A list of layers
-    replaces another one.
+    replaces another one, and so does a background with a kind or a color.
 
     Mistakes in the request are left to the parser. Only ``request`` itself is changed, and not the values in
     it.
     """
     if key not in _FILTER_KEYS:
-        request[key] = _merged(request.get(key), part)
+        combined = _background if key == "background" else _merged
+        request[key] = combined(request.get(key), part)
         return
     old_name = request.get("filter") is None and request.get("stylize") is not None
     place = "stylize" if old_name else "filter"
@@ -34,6 +35,13 @@ def merge(request: Document, key: str, part: Mapping[str, Any] | list[Any]) -> N
         else:
             changed = {**filters[index], key: _merged(filters[index][key], part)}
             request[place] = [*filters[:index], changed, *filters[index + 1 :]]
+
+
+def _background(present: Any, part: Any) -> Any:
+    """Return a background with other parameters, or another one if they tell of which kind."""
+    if isinstance(part, Mapping) and ("kind" in part or "color" in part):
+        return part
+    return _merged({"color": present} if isinstance(present, str) else present, part)
 
 
 def _merged(present: Any, part: Any) -> Any:

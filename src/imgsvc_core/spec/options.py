@@ -96,6 +96,7 @@ def request_of(
     {'resize': {'width': 800}, 'output': {'quality': 70}}
     """
     request = dict(base or {})
+    found: Document = {}
     problems: list[Problem] = []
     for name in sorted(values, key=_PLACES.__getitem__):
         option, value = OPTIONS[name], values[name]
@@ -107,9 +108,11 @@ def request_of(
             problems.append(Problem(name, expected, f"got '{value}'"))
             continue
         for key, part in parts.items():
-            merge(request, key, part)
+            found[key] = {**found.get(key, {}), **part} if isinstance(part, Mapping) else part
     if problems:
         raise SpecError(problems)
+    for key, part in found.items():
+        merge(request, key, part)
     if "gravity" in values:
         crops = request.get("crop") is not None and request.get("resize") is None
         merge(request, "crop" if crops else "resize", {"gravity": values["gravity"]})
@@ -131,7 +134,8 @@ def options_of(request: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     found |= {name: base64_of(request[name]) for name in LISTS_AS_JSON if name in request}
     for key in _BY_KEY:
-        part = dict(parts.get(key, {}))
+        part = parts.get(key, {})
+        part = {"color": part} if isinstance(part, str) else dict(part)  # a background
         if key == "resize" and ("width" in part or "height" in part):
             found["resize"] = f"{part.pop('width', '')}x{part.pop('height', '')}"
             if "gravity" in part:

@@ -13,6 +13,8 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import catalog
 from imgsvc_core.spec.adjust import Adjust, Auto
+from imgsvc_core.spec.background import Background, BackgroundKind
+from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import (
     Accepts,
     Operation,
@@ -20,6 +22,7 @@ from imgsvc_core.spec.declare import (
     all_params,
     collected,
     declared,
+    doc,
     operation_schema,
     or_null,
     param,
@@ -42,6 +45,8 @@ _Read = Callable[[type[Any], object], Any]
 Filters = Accepts[
     tuple[Filter, ...], Filter | Iterable[Filter | Mapping[str, Any]] | Mapping[str, Any] | None
 ]
+
+Backgrounds = Accepts[Background | None, Background | Mapping[str, Any] | Color | str | None]
 
 Layers = Accepts[tuple[Layer, ...], Iterable[Layer | Mapping[str, Any]] | None]
 Redactions = Accepts[tuple[Redact, ...], Iterable[Redact | Mapping[str, Any]] | None]
@@ -140,6 +145,7 @@ class Spec(Parameters):
     mask: Part[Mask] = part(Mask)
     canvas: Part[Canvas] = part(Canvas)
     padding: Part[Padding] = part(Padding)
+    background: Backgrounds = param(doc(Background), BackgroundKind(), default=None)
     border: Part[Border] = part(Border)
     watermark: Part[Watermark] = part(Watermark)
     layers: Layers = param("Layers in the order of drawing.", PartsKind(Layer, MOST_LAYERS), default=())

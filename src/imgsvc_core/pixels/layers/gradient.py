@@ -8,17 +8,14 @@ from typing import Any
 import pyvips
 
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.layers import Laid
-from imgsvc_core.spec import Color
+from imgsvc_core.spec import Color, Gradient
 
 _SHADES = 4096  # more than the steps of two channels that change in opposite directions
 _DOWN = 180.0
 
 
-def draw_gradient(laid: Laid) -> pyvips.Image:
+def draw_gradient(gradient: Gradient, size: Size) -> pyvips.Image:
     """Return a gradient with alpha."""
-    gradient, size = laid.layer.gradient, laid.drawn_size
-    assert gradient is not None
     if gradient.kind == "radial":
         return _mapped(_from_center(size), gradient.start, gradient.end)
     angle = (_DOWN if gradient.angle is None else gradient.angle) % 360

@@ -50,7 +50,8 @@ def lay_layer(image: pyvips.Image, laid: Laid, drawn: Drawn) -> pyvips.Image:
 
 
 def _plain(laid: Laid) -> pyvips.Image:
-    return draw_shape(laid) if laid.layer.shape else draw_gradient(laid)
+    gradient = laid.layer.gradient
+    return draw_shape(laid) if gradient is None else draw_gradient(gradient, laid.drawn_size)
 
 
 def _on_shadow(drawn: Drawn, laid: Laid) -> Drawn:

@@ -3,6 +3,7 @@
 All other work is a row of `imgsvc_core.plan.pipeline`.
 """
 
+from imgsvc_core.plan.steps.background import LayOnBackground, MakeBackdrop
 from imgsvc_core.plan.steps.base import PLAIN, PlannedStep, Step, Traits
 from imgsvc_core.plan.steps.color import Flatten, Recolor, ToSrgb, recoloring
 from imgsvc_core.plan.steps.moves import CropBox, Extend, Resample, RotateFreely, SmartCrop, Turn
@@ -12,6 +13,8 @@ __all__ = [
     "CropBox",
     "Extend",
     "Flatten",
+    "LayOnBackground",
+    "MakeBackdrop",
     "PlannedStep",
     "Recolor",
     "Resample",

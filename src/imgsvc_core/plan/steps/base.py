@@ -22,6 +22,7 @@ class Traits:
         settles: the frame is in memory before the step if an earlier such step worked on it.
         copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
         drawn: how many bytes of what it draws over the frame it holds in memory, until the next such step.
+        keeps: how many bytes the step holds in memory until the end.
         copies_before: how many decoded copies of the frame before it the step holds in memory.
         brings_color: the step can make a gray picture colored.
         brings_alpha: the step makes pixels transparent.
@@ -32,6 +33,7 @@ class Traits:
     rereads: bool = False
     settles: bool = False
     copies: float = 0
+    keeps: int = 0
     copies_before: float = 0
     drawn: int = 0
     brings_color: bool = False
