@@ -16,7 +16,7 @@ import time
 from _queue import Empty, SimpleQueue
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from imgsvc_core._runtime import real_threads
 from imgsvc_core._runtime.daemon_threads import Outcome, start, start_thread
@@ -274,8 +274,19 @@ def check_time() -> None:
 
 def in_memory(image: pyvips.Image) -> pyvips.Image:
     """Compute an image into memory, within the time of the work in this thread."""
-    deadline: Deadline | None = getattr(_current, "deadline", None)
-    if deadline is None:
-        return image.copy_memory()
-    with deadline.watching(image) as watched:
+    with _watched(image) as watched:
         return watched.copy_memory()
+
+
+def array_in_memory(image: pyvips.Image) -> Any:
+    """Compute an image of 8 bits into an array of (height, width, bands), within the time of the work."""
+    import numpy as np
+
+    with _watched(image) as watched:
+        shape = watched.get("height"), watched.get("width"), watched.get("bands")
+        return np.frombuffer(watched.write_to_memory(), np.uint8).reshape(shape)
+
+
+def _watched(image: pyvips.Image) -> contextlib.AbstractContextManager[pyvips.Image]:
+    deadline: Deadline | None = getattr(_current, "deadline", None)
+    return contextlib.nullcontext(image) if deadline is None else deadline.watching(image)

@@ -6,7 +6,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import size_of, space_of
 from imgsvc_core.pixels.blending import flat, over, to_rgb
-from imgsvc_core.pixels.channels import colors_of, is_deep, split_alpha, white
+from imgsvc_core.pixels.channels import ImageFunction, colors_of, is_deep, split_alpha, white
 from imgsvc_core.pixels.mixing import mixed
 from imgsvc_core.plan.geometry import Box, Size, clipped
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
@@ -43,7 +43,7 @@ def lay_over(
         whole = mark.embed(part.left, part.top, image.width, image.height)
         mode = blend.replace("color", "colour")  # codespell:ignore colour
         return image.composite2(whole, mode).cast(image.format)
-    return image.insert(over(mark, image.crop(*part)), part.left, part.top)
+    return _with_part(image, part, lambda below: over(mark, below))
 
 
 def mix_over(
@@ -53,7 +53,7 @@ def mix_over(
     image, mark, part = _fitted(image, mark, left, top, opacity)
     if part is None:
         return image
-    return image.insert(mixed(mark, image.crop(*part), mixing), part.left, part.top)
+    return _with_part(image, part, lambda below: mixed(mark, below, mixing))
 
 
 def color_over(image: pyvips.Image, alpha: pyvips.Image, color: Color, left: int, top: int) -> pyvips.Image:
@@ -68,7 +68,14 @@ def color_over(image: pyvips.Image, alpha: pyvips.Image, color: Color, left: int
     bands = image.get("bands")
     pixel = pyvips.Image.new_from_memory(bytes(color.rgb[:bands]), 1, 1, bands, "uchar")
     ground = pixel.embed(0, 0, part.width, part.height, extend="copy")
-    return image.insert(alpha.ifthenelse(ground, image.crop(*part), blend=True), part.left, part.top)
+    return _with_part(image, part, lambda below: alpha.ifthenelse(ground, below, blend=True))
+
+
+def _with_part(image: pyvips.Image, part: Box, change: ImageFunction) -> pyvips.Image:
+    """Return a picture of which a part is changed."""
+    if part.size == size_of(image):
+        return change(image)
+    return image.insert(change(image.crop(*part)), part.left, part.top)
 
 
 def _fitted(

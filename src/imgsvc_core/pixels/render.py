@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from importlib import import_module
+from math import prod
 from typing import Any
 
 import attrs
 import pyvips
 
-from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.deadline import array_in_memory, in_memory
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import first_frames, has, join_frames, split_frames
+from imgsvc_core._runtime.vipsimage import PROFILE, first_frames, has, join_frames, samples_of, split_frames
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
+from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.steps import Marks, Run, ScaledFrame
 from imgsvc_core.plan import Plan, steps
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.decoding import MOST_LAID_IN_ARRAY
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.pipeline import FUNCTIONS, Apply
-from imgsvc_core.plan.steps import PlannedStep
+from imgsvc_core.plan.steps import PlannedStep, Step
 
 
 @frozen
@@ -36,7 +40,7 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     if isinstance(image, Raster):
         from imgsvc_core.pixels.reduction import render_raster  # imports NumPy, which takes time
 
-        return Rendered(render_raster(image, plan), ())
+        return Rendered(_with_layers(render_raster(image, plan), Run(plan, marks)), ())
     if 1 < plan.frames < plan.info.frames:
         image = first_frames(image, plan.frames)
     if plan.frame:
@@ -48,6 +52,25 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     else:
         rendered = _render_animation(image, run)
     return Rendered(rendered, tuple(run.regions))
+
+
+def _with_layers(raster: Raster, run: Run) -> Raster:
+    """Lay the layers of a plan over pixels in an array."""
+    steps = [planned.step for planned in run.plan.steps if isinstance(planned.step, Apply)]
+    if not steps:
+        return raster
+    pixels = raster.pixels
+    if not pixels.flags.writeable:
+        pixels = pixels.copy()
+    return attrs.evolve(raster, pixels=_laid_in_array(pixels, steps, run, raster.threads))
+
+
+def _laid_in_array(pixels: Any, steps: Iterable[Step], run: Run, threads: int | None) -> Any:
+    lay, size = function_of_pixels("layers.laying:lay_in_array"), Size(pixels.shape[1], pixels.shape[0])
+    for step in steps:
+        assert isinstance(step, Apply)
+        pixels = lay(pixels, step.asked, _drawn(step, size, run), threads)
+    return pixels
 
 
 def _render_animation(image: pyvips.Image, run: Run) -> pyvips.Image:
@@ -84,10 +107,12 @@ def _reduced_together(strip: pyvips.Image, plan: Plan) -> tuple[pyvips.Image, Se
 
 def _render_frame(
     frame: ScaledFrame, planned: Sequence[PlannedStep], run: Run, *, streaming: bool
-) -> pyvips.Image:
+) -> pyvips.Image | Raster:
     settled = True
-    for item in planned:
-        step = item.step
+    for place, item in enumerate(planned):
+        step, left = item.step, planned[place:]
+        if _fit_array(frame, left, run.plan):
+            return _in_array(frame.image, [item.step for item in left], run)
         if (streaming and item.traits.rereads) or (item.traits.settles and not settled):
             frame, streaming = attrs.evolve(frame, image=in_memory(frame.image)), False
         settled = settled and not item.traits.settles
@@ -98,17 +123,44 @@ def _render_frame(
     return frame.image
 
 
+def _fit_array(frame: ScaledFrame, left: Sequence[PlannedStep], plan: Plan) -> bool:
+    """Return True if all steps that are left take less time on an array of the pixels of a still."""
+    once = plan.frames == len(plan.save) == 1 and not plan.save_exactly
+    if not once or plan.save[0].metadata != "strip" or not all(item.traits.in_array for item in left):
+        return False
+    image, few = frame.image, prod(frame.size) <= MOST_LAID_IN_ARRAY
+    rgb = image.get("bands") == 3 and samples_of(image) == "uchar" and not has(image, PROFILE)
+    return few and rgb and "numpy" in sys.modules
+
+
+def _in_array(image: pyvips.Image, steps: Iterable[Step], run: Run) -> Raster:
+    """Compute a frame, and lay layers over it."""
+    threads = image.get("concurrency") if has(image, "concurrency") else None
+    unit = image.get("resolution-unit") if has(image, "resolution-unit") else ""
+    pixels = _laid_in_array(array_in_memory(image), steps, run, threads)
+    return Raster(pixels, (image.get("xres"), image.get("yres")), unit, threads)
+
+
 def _applied(frame: ScaledFrame, step: Apply, run: Run) -> pyvips.Image:
     work = step.work
     function = function_of_pixels(work.pixels)
+    if work.draws:
+        return function(frame.image, step.asked, _drawn(step, frame.size, run))
     if work.mark is None:
         return function(frame.image, step.asked)
-    mark = work.mark(step.asked)
-    picture = None if mark is None else run.picture(step, mark, frame.size)
-    if not work.draws:
-        return function(frame.image, step.asked, picture)
-    draw = function_of_pixels(work.draws)
-    return function(frame.image, step.asked, run.drawn(step, lambda: draw(step.asked, picture)))
+    return function(frame.image, step.asked, _picture(step, frame.size, run))
+
+
+def _picture(step: Apply, size: Size, run: Run) -> pyvips.Image | None:
+    """Return the picture that a step lays over a frame of a size, if any."""
+    mark = step.work.mark and step.work.mark(step.asked)
+    return None if mark is None else run.picture(step, mark, size)
+
+
+def _drawn(step: Apply, size: Size, run: Run) -> Drawn:
+    draw = function_of_pixels(step.work.draws)
+    picture = _picture(step, size, run)
+    return run.drawn(step, lambda: draw(step.asked, picture))
 
 
 @functools.cache

@@ -26,6 +26,7 @@ _EXTRA = 2.0
 # Decoders cut off less than a pixel at the end, which must be a small part of the picture.
 _FEWEST_PIXELS = 8
 _MOST_REDUCED_IN_ARRAY = 1 << 17  # pixels; from about here on, libvips reduces them as fast
+MOST_LAID_IN_ARRAY = 1 << 21  # pixels, with layers on them; libvips takes several threads for more
 _LONGEST_REDUCED_IN_ARRAY = 512  # pixels of a side, which bounds the tables of weights
 
 
@@ -109,17 +110,20 @@ def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> b
     shrink, most = round(1 / scale), row.array_pixels
     if not steps:
         most = max(most, row.unchanged_array_pixels)
+    elif not info.alpha and all(planned.traits.in_array for planned in steps):
+        most = max(most, min(MOST_LAID_IN_ARRAY, row.unchanged_array_pixels))
     have = Size(info.width // shrink, info.height // shrink)
     if info.width % shrink or info.height % shrink or have.width * have.height > most:
         return False
     if info.depth != 8 or info.profile or info.colorspace not in ("gray", "srgb") or info.animated:
         return False
-    for step in (planned.step for planned in steps):
+    for planned in steps:
+        step = planned.step
         if isinstance(step, Resample) and step.is_usual and reduces_in_array(have, step.size):
             have, shrink = step.size, 1
         elif isinstance(step, CropBox) and not any(side % shrink for side in step.box):
             have = Size(step.box.width // shrink, step.box.height // shrink)
-        else:
+        elif not planned.traits.in_array or info.alpha:
             return False
     return True
 

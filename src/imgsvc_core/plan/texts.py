@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import unicodedata
 
@@ -63,7 +64,11 @@ def planned_text(text: Text, path: str, frame: Size, scale: float) -> TextPlan:
         MissingDependency: there are no fonts.
         SpecError: the size comes out wrong, a family is not known, or no font has a letter.
     """
-    known = catalog()
+    return _planned(text, path, frame, scale, catalog())
+
+
+@functools.lru_cache(maxsize=64)
+def _planned(text: Text, path: str, frame: Size, scale: float, known: Catalog) -> TextPlan:
     if not known.families:
         raise MissingDependency(
             "Text needs fonts: install imgsvc[fonts], or name folders of fonts in IMGSVC_FONTS_FOLDERS."

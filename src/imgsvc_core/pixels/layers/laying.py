@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core._runtime.vipsimage import limit_threads, size_of
+from imgsvc_core.formats.vips import from_array, to_array
 from imgsvc_core.pixels import resampling
+from imgsvc_core.pixels.channels import colors_of
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import shadow_of
 from imgsvc_core.pixels.layers.gradient import draw_gradient
@@ -13,8 +17,9 @@ from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.pixels.layers.text import draw_text
 from imgsvc_core.pixels.overlay import color_over, mix_over
 from imgsvc_core.pixels.shapes import apply_mask
-from imgsvc_core.plan.geometry import Area, Size, rotated
+from imgsvc_core.plan.geometry import Area, Size, clipped, rotated
 from imgsvc_core.plan.layers import Laid
+from imgsvc_core.spec import Color
 
 
 def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
@@ -35,18 +40,57 @@ def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
 
 def lay_layer(image: pyvips.Image, laid: Laid, drawn: Drawn) -> pyvips.Image:
     """Lay what a layer draws over a frame."""
+    return _laid(image, laid, drawn.color, *_placed(laid, drawn))
+
+
+def lay_in_array(pixels: Any, laid: Laid, drawn: Drawn, threads: int | None) -> Any:
+    """Lay what a layer draws over bytes of (height, width, 1 or 3), in their place if the bands suffice."""
+    top, left, upper = _placed(laid, drawn)
+    if pixels.shape[2] == 1 and not (drawn.color.gray if drawn.color else colors_of(top) == 1):
+        pixels = pixels.repeat(3, axis=2)
+    part = clipped(laid.frame, left, upper, *size_of(top))
+    if part is None:
+        return pixels
+    below = pixels[part.top : part.top + part.height, part.left : part.left + part.width]
+    left, upper = part.left - left, part.top - upper
+    if drawn.color is not None:
+        alpha = to_array(top)[upper : upper + part.height, left : left + part.width, 0]
+        _mix(below, drawn.color.rgb, alpha)
+    else:
+        ground = from_array(below)
+        limit_threads(ground, threads)
+        below[...] = to_array(_laid(ground, laid, None, top, -left, -upper))
+    return pixels
+
+
+def _mix(ground: Any, color: tuple[int, ...], alpha: Any) -> None:
+    """Lay a color with alpha on bytes, to the same samples as by libvips."""
+    alpha = alpha.astype("uint16")
+    rest = 255 - alpha
+    for band in range(ground.shape[2]):
+        ground[..., band] = (ground[..., band] * rest + alpha * color[band] + 128) // 255
+
+
+def _placed(laid: Laid, drawn: Drawn) -> tuple[pyvips.Image, int, int]:
+    """Return what a layer lays over a frame, and left and top of it."""
     layer, top, box = laid.layer, drawn.image, drawn.box
     if layer.rotation % 360:
         top, box = _turned(top, layer.rotation), rotated(box, layer.rotation)
     left, upper = laid.place(box)
     size = size_of(top)
     left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
-    if drawn.color is not None:
-        return color_over(image, top, drawn.color, left, upper)
     if layer.repeat is not None:
         spacing = layer.repeat.spacing.pixels(min(laid.frame))
-        top, left, upper = _repeated(top, left, upper, spacing, layer.repeat.stagger, laid.frame)
-    return mix_over(image, top, left, upper, layer.opacity, layer.blend)
+        return _repeated(top, left, upper, spacing, layer.repeat.stagger, laid.frame)
+    return top, left, upper
+
+
+def _laid(
+    image: pyvips.Image, laid: Laid, color: Color | None, top: pyvips.Image, left: int, upper: int
+) -> pyvips.Image:
+    if color is not None:
+        return color_over(image, top, color, left, upper)
+    return mix_over(image, top, left, upper, laid.layer.opacity, laid.layer.blend)
 
 
 def _plain(laid: Laid) -> pyvips.Image:

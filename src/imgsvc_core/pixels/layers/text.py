@@ -13,7 +13,7 @@ import pyvips
 
 from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import allowed_fonts
 from imgsvc_core.pixels.blending import flat
@@ -207,7 +207,9 @@ class _Layout:
 
 
 def _drawn_by_libvips(markup: str, font: str, **options: Any) -> pyvips.Image:
-    return pyvips.Image.text(markup, font=font, dpi=72, **options)
+    image = pyvips.Image.text(markup, font=font, dpi=72, **options)
+    limit_threads(image, 1)  # letters are few pixels
+    return image
 
 
 @functools.lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ class Traits:
     Args:
         rereads: the step needs pixels more than once or out of order.
         settles: the frame is in memory before the step if an earlier such step worked on it.
+        in_array: the step also works on an array without alpha.
         copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
         drawn: how many bytes of what it draws over the frame it holds in memory, until the next such step.
         keeps: how many bytes the step holds in memory until the end.
@@ -32,6 +33,7 @@ class Traits:
 
     rereads: bool = False
     settles: bool = False
+    in_array: bool = False
     copies: float = 0
     keeps: int = 0
     copies_before: float = 0
