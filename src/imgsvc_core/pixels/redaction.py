@@ -7,7 +7,7 @@ and no computation wins it back. Means of the covered pixels would tell short te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,21 +31,21 @@ def redact(image: pyvips.Image, asked: Redaction) -> pyvips.Image:
     """Cover the boxes. Each takes its colors from the picture as it was, without what lies in any box."""
     if any(item.mode == "color" and not item.color.gray for item in asked.covered):
         image = to_rgb(image)
-    boxes = [item.box for item in asked.covered]
+    edges = np.array([(*item.box[:2], item.box.right, item.box.bottom) for item in asked.covered])
     covered = image
     for item in asked.covered:
-        covered = covered.insert(_cover(image, item, boxes), item.box.left, item.box.top)
+        covered = covered.insert(_cover(image, item, edges), item.box.left, item.box.top)
     return covered
 
 
-def _cover(image: pyvips.Image, item: Covered, boxes: Sequence[Box]) -> pyvips.Image:
+def _cover(image: pyvips.Image, item: Covered, edges: Any) -> pyvips.Image:
     width, height = item.box.size
     if item.mode == "color":
         return _picture(np.array(band_values(image, item.color)).reshape(1, 1, -1), image).embed(
             0, 0, width, height, extend="copy"
         )
     side = -(-max(width, height) // _CELLS)
-    cells = _picture(_cells(image, item.box, boxes, side), image)
+    cells = _picture(_cells(image, item.box, edges, side), image)
     if item.mode == "blur":
         cells = cells.resize(side, kernel="linear").cast(image.format)
     else:
@@ -61,7 +61,7 @@ def _picture(values: Any, like: pyvips.Image) -> pyvips.Image:
     return made.copy(interpretation=space)
 
 
-def _cells(image: pyvips.Image, box: Box, boxes: Sequence[Box], side: int) -> Any:
+def _cells(image: pyvips.Image, box: Box, edges: Any, side: int) -> Any:
     """Return rows and columns of cells: means of what lies left, right, above and below, the nearer the
     more, and a pattern.
     """
@@ -75,7 +75,7 @@ def _cells(image: pyvips.Image, box: Box, boxes: Sequence[Box], side: int) -> An
     for strip, vertical, distance in zip(
         _strips(box, side), (True, True, False, False), distances, strict=True
     ):
-        sums, counts = _sums(image, strip, boxes, side, rows if vertical else columns, vertical=vertical)
+        sums, counts = _sums(image, strip, edges, side, rows if vertical else columns, vertical=vertical)
         if vertical:
             sums, counts = sums[:, None], counts[:, None]
         nearness = 1 / np.broadcast_to(distance, shape)[:, :, None]
@@ -95,7 +95,7 @@ def _strips(box: Box, side: int) -> Iterator[Box]:
 
 
 def _sums(
-    image: pyvips.Image, strip: Box, boxes: Sequence[Box], side: int, cells: int, *, vertical: bool
+    image: pyvips.Image, strip: Box, edges: Any, side: int, cells: int, *, vertical: bool
 ) -> tuple[Any, Any]:
     """Return for each cell along a strip the sum of its visible pixels, premultiplied, and their number."""
     part = clipped_to(strip, Box(0, 0, image.width, image.height))
@@ -105,11 +105,7 @@ def _sums(
     pixels = image.crop(*part).numpy().reshape(part.height, part.width, -1).astype(float)
     if image.hasalpha():
         pixels[:, :, :-1] *= pixels[:, :, -1:] / white(image)
-    visible = np.ones((part.height, part.width, 1))
-    for box in boxes:
-        if inside := clipped_to(box, part):
-            left, top, width, height = inside.shifted(-part.left, -part.top)
-            visible[top : top + height, left : left + width] = 0
+    visible = _outside(part, edges)
     across = 1 if vertical else 0
     along_sums, along_counts = (pixels * visible).sum(across), visible.sum(across)
     first = part.top - strip.top if vertical else part.left - strip.left
@@ -117,6 +113,16 @@ def _sums(
     np.add.at(sums, cell, along_sums)
     np.add.at(counts, cell, along_counts)
     return sums, counts
+
+
+def _outside(part: Box, edges: Any) -> Any:
+    """Return 1 for the pixels of a part of the picture that are in no box, and 0 for the others."""
+    visible = np.ones((part.height, part.width, 1))
+    place = np.array([part.left, part.top] * 2)
+    starts, ends = np.split(np.clip(edges - place, 0, [*part.size, *part.size]), 2, axis=1)
+    for (left, top), (right, bottom) in zip(starts.tolist(), ends.tolist(), strict=True):
+        visible[top:bottom, left:right] = 0
+    return visible
 
 
 def _straight(total: Any, weights: Any, image: pyvips.Image, pattern: Any) -> Any:
