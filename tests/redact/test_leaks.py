@@ -81,6 +81,9 @@ def test_metadata_keeps_nothing_that_shows_or_tells_the_picture(format: str, pol
     assert source.count(SECRET) > 90
     output = {"format": format, "metadata": policy}
     data = imgsvc.process(source, {"redact": [BOX], "output": output}).data
+    written = io.BytesIO()
+    imgsvc.process(source, {"redact": [BOX], "output": output}, written)
+    assert written.getvalue() == data
     plain = imgsvc.process(source, {"output": output}).data
     assert SECRET not in data
     if format == "heic":
