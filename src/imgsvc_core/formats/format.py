@@ -129,7 +129,7 @@ class Format(abc.ABC):
         subsamplings: Resolutions of color that the writer offers: 420, 444.
         palette: True if the number of colors can be limited to a palette.
         interlaces: True if it can be written progressively.
-        progressive: True if it is written progressively unless told otherwise.
+        progressive: True if it may be written progressively unless told otherwise.
         colorful: True if it keeps more than 256 colors.
         widespread: True if every client shows it.
         shown_by_browsers: True if most browsers show it, in notebooks, too.

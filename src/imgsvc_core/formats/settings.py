@@ -34,8 +34,8 @@ class LoadSettings:
 class SaveSettings:
     """How to encode. Values of ``None`` mean the default of the format.
 
-    ``quality`` has no effect in formats without such a setting. ``progressive`` defaults to true for JPEG and
-    to false for PNG and GIF, which it makes larger; other formats have no such choice. ``subsampling`` and a
+    ``quality`` has no effect in formats without such a setting. ``progressive`` defaults to false for
+    PNG and GIF, the picture decides for JPEG, and other formats have no such choice. ``subsampling`` and a
     limit of ``colors`` matter where the format has them; without a ``subsampling`` the picture decides. With
     ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
     qualities, the last of which may be too large.

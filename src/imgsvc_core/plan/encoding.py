@@ -127,10 +127,9 @@ def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> 
 def _described(settings: SaveSettings) -> str:
     row = FORMATS[settings.format]
     quality = row.quality if settings.quality is None else settings.quality
-    progressive = row.progressive if settings.progressive is None else settings.progressive
     details = [
         "lossless" if settings.lossless else f"quality {quality}" if row.quality else "",
-        "progressive" if row.interlaces and progressive else "",
+        "progressive" if row.interlaces and settings.progressive else "",
         f"color {':'.join(settings.subsampling)}" if settings.subsampling else "",
         f"at most {settings.colors} colors" if settings.colors else "",
         "" if settings.effort is None else f"effort {settings.effort}",

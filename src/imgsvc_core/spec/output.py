@@ -64,7 +64,8 @@ class Output(Operation):
         "Quality of lossy formats; by default the format's own.", Integer(1, 100), default=None
     )
     encoding: Literal["baseline", "progressive"] | None = param(
-        "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEG does.", default=None
+        "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEGs that are no photographs.",
+        default=None,
     )
     lossless: bool = param("Store pixels exactly, if the format can.", default=False)
     effort: int | None = param(

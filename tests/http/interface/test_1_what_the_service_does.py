@@ -92,11 +92,10 @@ class TestWhatTheServiceDoes:
     async def test_formats_stay_where_browsers_or_cameras_know_them(
         self, kind: str, expected: str, client: aiohttp.ClientSession, source: str
     ) -> None:
-        """Without an output format, it follows from the input; JPEG is progressive."""
+        """Without an output format, it follows from the input."""
         output = (await fetch(client, f"{source}/{kind}")).json["output"]
         assert output["format"] == expected
         assert output["name"].rpartition(".")[0] == kind
-        assert output["interlaced"] is (expected == "jpg")
 
     @pytest.mark.parametrize("name", ["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff"])
     async def test_output_formats(self, name: str, client: aiohttp.ClientSession, source: str) -> None:

@@ -1,4 +1,4 @@
-"""JPEG, by TurboJPEG where it can, else by libvips."""
+"""JPEG, by TurboJPEG and jpegli where they can, else by libvips."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Jpeg(Format):
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write a progressive JPEG unless told otherwise."""
+        """Write photographs as baseline JPEGs and others as progressive ones, unless told otherwise."""
         from imgsvc_core.formats.jpeg.writing import write
 
         return write(image, settings, sink)

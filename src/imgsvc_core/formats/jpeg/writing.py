@@ -1,4 +1,4 @@
-"""JPEG, by libvips."""
+"""JPEG, by jpegli for photographs, else by libvips."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pyvips
 
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
+from imgsvc_core.formats.jpeg import jpegli
 from imgsvc_core.formats.metadata import jpeg_segments, keep_profile
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -20,13 +21,22 @@ _LEVELS: dict[int | str, dict[str, bool]] = {
     },
 }  # fmt: skip
 
+_QUICK = "plain"
 _AFTER_START = 2  # the bytes of the first marker
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-    """Write a progressive JPEG unless told otherwise."""
+    """Write photographs as baseline JPEGs and others as progressive ones, unless told otherwise.
+
+    More effort makes photographs progressive, too.
+    """
     image, subsampling = choose_subsampling(image, settings)
-    options = dict(_LEVELS[codec_effort("jpg", settings.effort)])
+    level = codec_effort("jpg", settings.effort)
+    if level == _QUICK and subsampling == "420" and jpegli.suits(image, settings):
+        assert settings.quality is not None
+        sink.write(jpegli.encode(image, settings.quality))
+        return {"interlaced": False, "subsample": ":".join(subsampling)}
+    options = dict(_LEVELS[level])
     if settings.progressive is False:
         options.pop("optimize_scans", None)
     else:

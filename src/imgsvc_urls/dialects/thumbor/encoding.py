@@ -66,7 +66,7 @@ class Encoding:
         if format_ == "gif":
             output["palettes"] = "pillow"
         if format_ == "jpg":
-            output["encoding"] = None if self.progressive else "baseline"
+            output["encoding"] = "progressive" if self.progressive else "baseline"
         limited = format_ in _WITH_MAX_BYTES and "max_bytes" in asked
         if format_ == "webp" and output["quality"] == 100 and not limited:
             output["lossless"] = True
