@@ -9,7 +9,7 @@ from typing import Literal
 
 import attrs
 
-from imgsvc_core.errors import OutputTooLarge, UnsupportedOperation
+from imgsvc_core.errors import MemoryLimitExceeded, OutputTooLarge, UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS, Format
@@ -18,8 +18,9 @@ from imgsvc_core.plan import turns
 from imgsvc_core.plan.decoding import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
-from imgsvc_core.plan.pipeline import build_steps
+from imgsvc_core.plan.pipeline import Apply, build_steps
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
 from imgsvc_core.plan.steps import (
@@ -106,7 +107,7 @@ def compile_plan(
     )
     if request.trim and request.trim.box is None:
         memory = max(memory, border_search_bound(info))
-    check_memory(memory, limits)
+    _check_memory(memory, steps, limits)
     return Plan(
         info=info,
         load=load,
@@ -123,6 +124,18 @@ def compile_plan(
         memory=memory,
         kept=kept,
     )
+
+
+def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> None:
+    """Raise `MemoryLimitExceeded` if a plan could need too much, and name the layer that takes most of it."""
+    try:
+        check_memory(memory, limits)
+    except MemoryLimitExceeded as error:
+        laid = {item.step.asked: item.traits.drawn for item in steps if isinstance(item.step, Apply)}
+        largest = max(laid, key=laid.__getitem__, default=None)
+        if isinstance(largest, Laid) and 2 * laid[largest] > memory:
+            error.path = largest.size_path
+        raise
 
 
 @functools.lru_cache(maxsize=256)

@@ -35,6 +35,11 @@ class Laid:
         return f"{self.path}.picture.{'source' if picture and picture.source else 'id'}"
 
     @property
+    def size_path(self) -> str:
+        """Where the request tells how large the layer is."""
+        return f"{self.path}.text.size" if self.layer.text else self.path
+
+    @property
     def sides(self) -> tuple[int | None, int | None]:
         """The width and the height that the request gives.
 

@@ -11,7 +11,7 @@ from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
 from imgsvc_core.spec.geometry import Orient
 from imgsvc_core.spec.internal import restore
-from imgsvc_core.spec.layers import Gradient, Layer, Length, Picture, Shape
+from imgsvc_core.spec.layers import MOST_LAYERS, Gradient, Layer, Length, Picture, Shape
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.redact import Redact
 from imgsvc_core.spec.request import LISTS, OPERATIONS, Request, Spec, parse, request_schema, unparse
@@ -20,6 +20,7 @@ from imgsvc_core.spec.watermark import Watermark
 __all__ = [
     "FACTS",
     "LISTS",
+    "MOST_LAYERS",
     "OPERATIONS",
     "Background",
     "Color",

@@ -12,7 +12,7 @@ from yarl import URL
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.limits import Limits
-from imgsvc_core.spec import Spec, parse, unparse
+from imgsvc_core.spec import MOST_LAYERS, Spec, parse, unparse
 from imgsvc_core.spec.declaring import (
     Integer,
     Kind,
@@ -43,6 +43,7 @@ from imgsvc_http.fetching.urls import is_web
 from imgsvc_stores import StoreSpec, parse_store, store_schema
 
 _MOST_VALUES = 500  # each may be wrong, and then takes a sentence of the answer
+_MOST_LAYER_VALUES = 2000  # a text with all that may lie around it has 30
 _MOST_HEADERS = 32
 _SHORTEST = 0.001  # s; a shorter limit ends every request
 _MOST_UNLIMITED = 2**53  # as exact in JSON as other integers
@@ -271,8 +272,17 @@ def _checked_object(document: object) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
         raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
-    if _has_more_values(document, _MOST_VALUES):
-        raise SpecError([Problem("", f"The request must hold at most {_MOST_VALUES} values", "got more")])
+    layers = document.get("layers")
+    if isinstance(layers, list) and len(layers) <= MOST_LAYERS:
+        if _has_more_values(layers, _MOST_LAYER_VALUES):
+            expected = f"Layer list must hold at most {_MOST_LAYER_VALUES} values"
+            raise SpecError([Problem("layers", expected, "got more")])
+        rest = {**document, "layers": None}
+    else:
+        rest = document
+    if _has_more_values(rest, _MOST_VALUES):
+        path = next((key for key, value in rest.items() if _has_more_values([value], _MOST_VALUES)), "")
+        raise SpecError([Problem(path, f"The request must hold at most {_MOST_VALUES} values", "got more")])
     return document
 
 
