@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -419,7 +420,9 @@ def test_pictures_that_cannot_be_laid_over(parts: str, told: str) -> None:
     ("parts", "told"),
     [
         ("filters:watermark(logo.png,0,0)", "Filter 'watermark' of imagor"),
-        ("filters:text(IMAGOR,1,2)", "Filter 'text' of imagor"),
+        ("filters:text(IMAGOR,1,2,Arial-20)", "its font must be sans or a family of"),
+        ("filters:label(IMAGOR,1,2,20,red,0,Arial)", "its font must be sans or a family of"),
+        ("filters:text(IMAGOR,repeat,2)", "repeated in both directions or in none"),
         ("9999999999x1", "at most 9 digits"),
     ],
 )
@@ -749,3 +752,84 @@ def test_any_number_of_frames(frames: int, kept: int | None) -> None:
 )
 def test_halves_of_pixels_are_rounded_up(parts: str, size: tuple[int, int]) -> None:
     assert planned_size(url(parts), facts("png", 100, 50)) == size
+
+
+def written(filters: str) -> Any:
+    """The pixels of a gray picture of 300 x 200 with words, and the box in which they differ from it."""
+    pytest.importorskip("fontpkg_inter")
+    source = as_vips(np.full((200, 300, 3), 200, np.uint8)).pngsave_buffer()
+    spec = translate(url(f"filters:{filters}"), source)
+    assert isinstance(spec, imgsvc.Spec)
+    assert restore(imgsvc.unparse(spec)) == spec
+    made = np.asarray(imgsvc.process(source, spec).to_pil().convert("RGB")).astype(int)
+    rows, columns = np.nonzero(np.abs(made - 200).max(axis=2) > 40)
+    return made, (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+
+
+@pytest.mark.parametrize(
+    ("filters", "edges"),
+    [
+        ("text(Hxg,20,30,sans-bold-36,white)", (20, 30, None, None)),
+        ("text(Hxg,-20,-30,Inter-36)", (None, None, 280, 170)),
+        ("text(Hxg,right,bottom,sans-36)", (None, None, 300, 200)),
+        ("text(b64:SHhn,10p,0.5,sans-36,ff0000,0,normal,0,high)", (30, 100, None, None)),
+        ("label(Hxg,15,10,40,blue)", (15, 10, None, 50)),
+        ("label(IMAGOR,15,10,30,blue,10,Inter-Bold)", (15, 10, None, 40)),
+    ],
+)
+def test_words_lie_where_and_as_tall_as_they_are_asked_for(
+    filters: str, edges: tuple[int | None, ...]
+) -> None:
+    _, box = written(filters)
+    for edge, found in zip(edges, box, strict=True):
+        assert edge is None or abs(edge - found) <= 1
+
+
+def test_words_are_wrapped_and_enlarged_as_they_are_asked_for() -> None:
+    def size(filters: str) -> tuple[int, int]:
+        left, top, right, bottom = written(filters)[1]
+        return right - left, bottom - top
+
+    plain = size("text(one+two+three,0,0,Noto-Sans-20)")
+    wrapped = size("text(one+two+three,0,0,Noto-Sans-20,black,0,normal,0.3)")
+    spaced = size("text(one+two+three,0,0,Noto-Sans-20,black,0,normal,f-210,low,,word,9)")
+    assert plain[0] > 90 >= wrapped[0]
+    assert wrapped[1] > 1.8 * plain[1]
+    assert abs(spaced[1] - wrapped[1] - 9) <= 1
+    twice = size("text(one+two+three,0,0,Noto-Sans-20,black,0,normal,0,low,,word,0,144)")
+    assert abs(twice[0] - 2 * plain[0]) <= 3
+
+
+def test_later_filters_change_words_that_are_mixed_in() -> None:
+    red, _ = written("text(H,0,0,sans-bold-90,ff0000)")
+    inverted, _ = written("text(H,0,0,sans-bold-90,ff0000):invert()")
+    assert np.abs(255 - red - inverted).max() <= 1
+    faint, _ = written("text(H,0,0,sans-bold-90,ff0000,50)")
+    assert np.abs((red + 200) / 2 - faint).max() <= 2
+    darker, _ = written("text(H,0,0,sans-bold-90,808080,0,multiply)")
+    assert abs(darker.min() - round(200 * 128 / 255)) <= 1
+
+
+def test_markup_and_letters_without_a_font_are_written_and_nothing_is_nothing() -> None:
+    plain, marked = (written(f"text({text},0,0,sans-20)")[1] for text in ("b", "%3Cb%3Eb%3C%2Fb%3E"))
+    assert marked[2] > 3 * plain[2]
+    written("text(%F0%93%80%80,0,0,sans-20)")
+    for nothing in ("text()", "text(+,0,0)", "label(a,0,0,0)", "text(a,0,0,sans-20,red,100)"):
+        assert filters(nothing) == []
+
+
+def test_words_that_are_not_possible() -> None:
+    assert "Text 'text' parameter must be" in refusal("9x9/filters:text(a%00b,0,0)", status=406)
+    assert "Text 'size' parameter must be" in refusal("9x9/filters:text(a,0,0,sans-9999)", status=406)
+
+
+def test_replaced_fonts_change_the_keys_of_urls_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keys() -> list[str]:
+        nested = "image(/9x9/filters:label(a)/color:red,0,0)"
+        return [url(f"9x9/filters:{item}").key for item in ("blur(3)", "text(a)", nested)]
+
+    before = keys()
+    assert keys() == before
+    monkeypatch.setattr("imgsvc_urls.dialects.imagor.catalog", lambda: SimpleNamespace(digest="another"))
+    changed = [one != other for one, other in zip(before, keys(), strict=True)]
+    assert changed == [False, True, True]

@@ -22,11 +22,23 @@ _PIXEL = 4  # bytes, with alpha
 
 @frozen
 class Laid:
-    """A layer on a picture of a size. ``path`` is where the request has it."""
+    """A layer on a picture of a size.
+
+    Args:
+        layer: the layer.
+        path: where the request has it.
+        frame: the size of the picture.
+        visible: whether the box of a text is what is visible of its letters.
+        tall: the height of that box, up to which letters become smaller.
+        shrink: the factor by which they are smaller.
+    """
 
     layer: Layer
     path: str
     frame: Size
+    visible: bool = False
+    tall: int | None = None
+    shrink: float = 1.0
 
     @property
     def picture_path(self) -> str:
@@ -136,7 +148,7 @@ class Laid:
             SpecError: the size comes out wrong, a family is not known, or no font has a letter.
         """
         assert self.layer.text is not None
-        return planned_text(self.layer.text, f"{self.path}.text", self.frame, self.layer.scale)
+        return planned_text(self.layer.text, f"{self.path}.text", self.frame, self.layer.scale * self.shrink)
 
     @property
     def memory(self) -> int:

@@ -226,6 +226,8 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
             rescale(draft, item)
         elif isinstance(item, thumbor_filters.QuarterTurn):
             turn(draft, item.angle)
+        elif isinstance(item, thumbor_filters.Inscription):
+            apply(draft, Laid(item.layer, "filter", draft.size, visible=True, tall=item.tall))
         elif operation := filtering(item):
             draft.recolor(operation)
         else:

@@ -13,6 +13,7 @@ from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.filters import Filter
 from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number, Several, Text
+from imgsvc_core.spec.layers import Layer
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.parts import PartKind
 from imgsvc_core.spec.request import Spec, unparse
@@ -203,6 +204,16 @@ class Mark(Filter):
 
 
 @declared
+class Inscription(Filter):
+    """Write a text over the picture, in a box of what is visible of its letters."""
+
+    layer: Accepts[Layer, Layer | Mapping[str, Any]] = param("The layer of the text.", PartKind(Layer))
+    tall: int | None = param(
+        "Height of the box, up to which letters become smaller.", PIXELS, unit="pixels", default=None
+    )
+
+
+@declared
 class NinePatch(Filter):
     """Lay a frame over the picture. Black pixels on the edges of the frame tell how it is stretched.
 
@@ -238,6 +249,7 @@ THUMBOR_FILTERS: tuple[type[Filter], ...] = (
     Ground,
     RoundCorners,
     Mark,
+    Inscription,
     NinePatch,
     WithoutAlpha,
 )

@@ -34,6 +34,13 @@ class Drawn:
         """The same with colors and alpha."""
         return self if self.color is None else Drawn(flat(self.image, self.color), self.margin)
 
+    @property
+    def visible(self) -> Drawn:
+        """The part that is not transparent, as its own box."""
+        alpha = self.image if self.color is not None else self.image.extract_band(self.image.bands - 1)
+        box = alpha.find_trim(threshold=0, background=[0], line_art=True)
+        return attrs.evolve(self, image=self.image.crop(*box), margin=0) if box[2] else self
+
     def within(self, margin: int) -> Drawn:
         """Return the same with a margin that is at least as large."""
         more = margin - self.margin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
@@ -25,7 +26,7 @@ from imgsvc_core.spec import Color
 def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
     """Return what a layer lays over each frame. ``picture`` has the right size, if the layer is one."""
     layer = laid.layer
-    drawn = draw_text(laid) if layer.text else Drawn(_plain(laid) if picture is None else picture)
+    drawn = _written(laid) if layer.text else Drawn(_plain(laid) if picture is None else picture)
     if layer.opacity != 1 or layer.blend != "normal" or layer.rotation % 360 or layer.repeat:
         drawn = drawn.filled
     if layer.radius is not None and (radius := layer.radius.pixels(min(drawn.box))):
@@ -91,6 +92,16 @@ def _laid(
     if color is not None:
         return color_over(image, top, color, left, upper)
     return mix_over(image, top, left, upper, laid.layer.opacity, laid.layer.blend)
+
+
+def _written(laid: Laid) -> Drawn:
+    drawn = draw_text(laid)
+    if not laid.visible:
+        return drawn
+    drawn = drawn.visible
+    if laid.tall is None or drawn.box.height <= laid.tall:
+        return drawn
+    return draw_text(attrs.evolve(laid, shrink=laid.tall / drawn.box.height)).visible
 
 
 def _plain(laid: Laid) -> pyvips.Image:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import attrs
 
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
+from imgsvc_core.fonts import catalog
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Box, Size
@@ -43,6 +44,7 @@ from imgsvc_urls.dialects.imagor.request import (
 from imgsvc_urls.dialects.reading import Texts, TextTable
 from imgsvc_urls.sources import InlineSource, Source, source_of
 
+_WITH_FONTS = ("text", "label")  # replaced fonts change what these filters write
 _MEDIA_TYPES = {
     "avif": ("image/avif",),
     "webp": ("image/webp",),
@@ -63,6 +65,7 @@ class ImagorUrl(ForeignUrl):
     watermarks: tuple[tuple[str, str], ...]
     metadata: str
     accepted: tuple[str, ...]
+    fonts: str = ""
 
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the status of imagor if the source cannot be used."""
@@ -171,6 +174,7 @@ class Imagor(Parameters):
             watermarks=self.watermarks,
             metadata="strip" if self.strip_metadata else "keep",
             accepted=() if named_format(filters) else self._accepted(request),
+            fonts=catalog().digest if any(name in text for name in _WITH_FONTS) else "",
         )
 
     def _limits(self) -> Iterator[Filter]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
@@ -11,45 +10,32 @@ import attrs
 from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.spec import Color, thumbor_filters
 from imgsvc_core.spec import Filter as Step
+from imgsvc_core.spec import thumbor_filters
 from imgsvc_core.spec.color import TRANSPARENT
 from imgsvc_core.spec.internal import GaussianBlur, LightnessSharpen, Mosaic
 from imgsvc_core.spec.vips_filters import Modulate
-from imgsvc_core.spec.watermark import Tiling
-from imgsvc_urls.dialects.building import LARGEST_SIGMA, Side, libvips_blur, placed_watermark
-from imgsvc_urls.dialects.colors import css_color
+from imgsvc_urls.dialects.building import LARGEST_SIGMA, libvips_blur, placed_watermark
+from imgsvc_urls.dialects.imagor.arguments import color_of, distance_of, impossible, known_color
 from imgsvc_urls.dialects.imagor.geometry import LARGEST
 from imgsvc_urls.dialects.imagor.path import (
-    BAD_REQUEST,
     NOT_ACCEPTABLE,
     Filter,
     Parts,
     address,
     split_overlay,
 )
+from imgsvc_urls.dialects.imagor.writing import label_of, text_of
 from imgsvc_urls.dialects.thumbor.tones import table
-from imgsvc_urls.errors import DialectError
 
-IMPOSSIBLE = ("label", "text", "trim")
+IMPOSSIBLE = ("trim",)
 
 _CLEAR = ("none", "transparent")
-_NEWER_NAMES = ("rebeccapurple",)  # than SVG 1.1
-_DIGITS = re.compile(r"[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8}")
 _BLURRED = 50.0  # sigma of the ground of fill(blur)
 _LARGEST_SHARPEN, _USUAL_SHARPEN = 10, 0.5
 _CELL = 10
-BLACK = Color(0, 0, 0)
 GRAYSCALE = Modulate(saturation=0)
-_EDGES: Mapping[str, Side] = {
-    "left": "near",
-    "top": "near",
-    "right": "far",
-    "bottom": "far",
-    "center": "center",
-}
 _BLENDS = {"mask": "dest-in", "mask-out": "dest-out"}  # of all others the names are the same
-_BEYOND = re.compile(r"(left|l|right|r|top|t|bottom|b)-([0-9]{1,6})")
 _ANGLES = (90, 180, 270)
 
 
@@ -228,7 +214,7 @@ class Drawing:
             return {"kind": "mean"}
         if name in _CLEAR:
             return {"color": None}
-        return {"color": _color(name.lower().removeprefix("#"))}
+        return {"color": color_of(name.lower().removeprefix("#"))}
 
     def _lay(self, size: Size, left: int, top: int, *, under: bool, **kind: Any) -> None:
         """Lay the picture on a ground."""
@@ -276,14 +262,24 @@ class Drawing:
                 item, id, **made, blend=blend if blend in get_args(thumbor_filters.Blend) else "over"
             )
 
+    def _add_text(self, item: Filter) -> None:
+        self._write(text_of(item, self.size))
+
+    def _add_label(self, item: Filter) -> None:
+        self._write(label_of(item, self.size))
+
+    def _write(self, made: thumbor_filters.Inscription | None) -> None:
+        if made is not None:
+            self.steps.append(made)
+
     def _lay_over(
         self, item: Filter, id: str, *, width: int | None = None, height: int | None = None, **how: Any
     ) -> None:
         mark = placed_watermark(
             id,
             1 - max(0.0, item.number(3)) / 100,
-            _distance(item.text(1), self.size.width),
-            _distance(item.text(2), self.size.height),
+            distance_of(item.text(1), self.size.width),
+            distance_of(item.text(2), self.size.height),
             width=width,
             height=height,
         )
@@ -298,7 +294,7 @@ def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
     if kind.lower() != "color":
         return None
     name = name.strip().lower().removeprefix("#")
-    color = TRANSPARENT if name in _CLEAR else _known_color(name)
+    color = TRANSPARENT if name in _CLEAR else known_color(name)
     if color is None:
         return None
     width, height = (
@@ -316,41 +312,3 @@ def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
         alpha=color.alpha < 255,
     )
     return svg, facts
-
-
-def _color(text: str) -> Color:
-    """Return an opaque color by its name or its digits, black for anything else."""
-    return attrs.evolve(_known_color(text) or BLACK, alpha=255)
-
-
-def _known_color(text: str) -> Color | None:
-    """Return a color by its name in SVG 1.1, or by 3, 6 or 8 digits, of which wrong ones count as 0."""
-    if not _DIGITS.fullmatch(text):
-        from PIL import ImageColor
-
-        if text in ImageColor.colormap and text not in _NEWER_NAMES:
-            return css_color(text)
-        text = re.sub(rb"[^0-9a-f]", b"0", text.encode("utf-8", "surrogatepass")).decode()
-    return css_color(text) if _DIGITS.fullmatch(text) else None
-
-
-def impossible(name: str, why: str, *, status: int = BAD_REQUEST) -> DialectError:
-    """Return the error for a filter that cannot be applied."""
-    return DialectError(f"Filter '{name}' of imagor cannot be applied: {why}.", status=status)
-
-
-def _distance(text: str, side: int) -> tuple[Side | Tiling, int]:
-    """Return from where a position of a watermark is measured and how far it is, or how it is repeated."""
-    if text == "repeat":
-        return "start", 0
-    if text in _EDGES:
-        return _EDGES[text], 0
-    if beyond := _BEYOND.fullmatch(text):
-        return "near" if beyond[1][0] in "lt" else "far", -int(beyond[2])
-    item = Filter("", (text.removesuffix("p"),))
-    value = item.number()
-    if text.endswith("p"):
-        pixels = int(value * side / 100)
-    else:
-        pixels = int(value * side) if text.lstrip("-").startswith("0.") else item.whole()
-    return ("far", -pixels) if pixels < 0 else ("near", pixels)

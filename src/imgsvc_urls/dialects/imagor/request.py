@@ -16,7 +16,8 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_urls.dialects import Document
 from imgsvc_urls.dialects.building import built, lower_qualities, window_of
-from imgsvc_urls.dialects.imagor.drawing import BLACK, GRAYSCALE, Drawing, impossible, plane
+from imgsvc_urls.dialects.imagor.arguments import BLACK, impossible
+from imgsvc_urls.dialects.imagor.drawing import GRAYSCALE, Drawing, plane
 from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
 from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts, split_overlay
 from imgsvc_urls.dialects.thumbor.geometry import mirrored
