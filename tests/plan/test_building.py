@@ -22,7 +22,7 @@ from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, WORK_OF_FILTERS, WORK
 from imgsvc_core.plan.steps import CropBox, Step
 from imgsvc_core.spec import FILTERS, OPERATIONS, Filter, Spec
 from imgsvc_core.spec.internal import INTERNAL_FILTERS
-from imgsvc_core.spec.thumbor_filters import Grayscale, QuarterTurn, Rescale
+from imgsvc_core.spec.thumbor_filters import Grayscale, Inscription, QuarterTurn, Rescale
 from tests.spec.strategies import operations, specs
 
 PHOTO = ImageInfo(format="jpg", width=640, height=480, colorspace="srgb", depth=8, bytes=90_000)
@@ -229,7 +229,7 @@ def test_each_filter_has_its_function_of_pixels_or_its_formula_in_color(item: Fi
 
 
 def test_each_internal_filter_has_its_function_of_pixels() -> None:
-    elsewhere = {Grayscale, QuarterTurn, Rescale}  # a formula, and moves
+    elsewhere = {Grayscale, Inscription, QuarterTurn, Rescale}  # a formula, a layer, and moves
     assert set(INTERNAL_FILTERS) - set(WORK_OF_FILTERS) == elsewhere
 
 
