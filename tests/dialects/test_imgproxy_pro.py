@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 from typing import Any
 
 import attrs
@@ -17,15 +18,16 @@ from imgsvc_urls.dialects.imgproxy import Imgproxy, ImgproxyUrl
 from imgsvc_urls.dialects.imgproxy.options import OPTIONS, TABLE
 from imgsvc_urls.dialects.imgproxy.pro import PRO
 from imgsvc_urls.errors import DialectError
-from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
+from tests.dialects.pictures import PHOTO, document, facts, output, planned_size
 from tests.process.pictures import pixels_of
 from tests.support import photos
+from tests.support.decoded import decode
 from tests.support.photos import Pixels, as_vips
 
 PLAIN = "plain/https://pics.example/a.jpg"
 REFUSED = (
     "objects_position", "crop_objects", "progressive_blur", "blur_detections",
-    "draw_detections", "watermark_text", "watermark_rotate", "watermark_shadow", "style",
+    "draw_detections", "watermark_text", "watermark_shadow", "style",
     "video_thumbnail_second", "video_thumbnail_keyframes", "video_thumbnail_tile",
     "video_thumbnail_animation", "fallback_image_url", "bypass_cache", "cache_tags",
 )  # fmt: skip
@@ -221,10 +223,69 @@ def test_watermarks_by_url_and_of_a_size() -> None:
 
 def test_a_translucent_background() -> None:
     found = document(asked("w:100/pd:5/bg:ff0000/bga:0.5/f:png"))
-    assert found["padding"]["background"] == "80FF0000"
+    assert found["background"] == {"color": "80FF0000"}
+    assert "background" not in found["padding"]
     assert not output(asked("pd:5/bg:ff0000/bga:0.5/f:png")).get("flatten", False)
-    with pytest.raises(DialectError, match="'background_alpha'"):
-        asked("bg:ff0000/bga:0.5").spec(DRAWN)
+    opaque = document(asked("w:100/pd:5/bg:ff0000/f:png"))
+    assert opaque["padding"]["background"] == "FF0000"
+    assert "background" not in opaque
+
+
+def test_a_translucent_background_lies_under_pictures_with_alpha() -> None:
+    disc = np.zeros((40, 60, 4), np.uint8)
+    disc[:, :30] = 0, 0, 255, 255
+    disc[:, 30:50] = 0, 0, 255, 128
+    source = bytes(as_vips(disc).pngsave_buffer())
+    spec = asked("pd:5/bg:ff0000/bga:0.5/f:png").spec(imgsvc.inspect(source))
+    assert spec is not None
+    found = decode("png", imgsvc.process(source, spec).data)[0]
+    assert tuple(found[20, 20]) == (0, 0, 255, 255)
+    assert np.abs(found[20, 45].astype(int) - (85, 0, 170, 192)).max() <= 1
+    for place in ((2, 2), (20, 60)):
+        assert tuple(found[place]) == (255, 0, 0, 128)
+
+
+MARK = np.zeros((10, 20, 4), np.uint8)
+MARK[...] = 255, 0, 0, 255
+MARK[:5] = 0, 255, 0, 255
+
+
+def marked(options: str, width: int = 200, height: int = 100) -> Pixels:
+    """What a watermark of 20 x 10, green over red, makes of a black picture."""
+    black = bytes(as_vips(np.zeros((height, width, 3), np.uint8)).pngsave_buffer())
+    spec = asked(f"{options}/f:png", watermark="w").spec(imgsvc.inspect(black))
+    assert spec is not None
+    marks = {"w": bytes(as_vips(MARK).pngsave_buffer())}
+    return decode("png", imgsvc.process(black, spec, watermarks=marks).data)[0][..., :3]
+
+
+@pytest.mark.parametrize(("gaps", "across", "down"), [("", 0, 0), (":4:6", 4, 6), (":0:30", 0, 30)])
+def test_watermarks_on_a_chessboard(gaps: str, across: int, down: int) -> None:
+    every, other = marked(f"wm:1:re{gaps}"), marked(f"wm:1:ch{gaps}")
+    kept = np.zeros((100, 200), bool)
+    for row in range(-9, 10):
+        for column in range(-9, 10):
+            if (row + column) % 2 == 0:
+                left, top = 90 + column * (20 + across), 45 + row * (10 + down)
+                kept[max(0, top) : max(0, top + 10), max(0, left) : max(0, left + 20)] = True
+    np.testing.assert_array_equal(other, np.where(kept[..., None], every, 0))
+    assert kept.any()
+    assert other[50, 100].any()
+
+
+def test_watermarks_are_turned_clockwise_at_their_size() -> None:
+    upright, quarter = marked("wm:1:nowe:7:9"), marked("wm:1:nowe:7:9/wmr:90")
+    np.testing.assert_array_equal(quarter[9:29, 7:17], np.rot90(upright[9:19, 7:27], -1))
+    np.testing.assert_array_equal(marked("wm:1:nowe:7:9/wm_rot:-270"), quarter)
+    np.testing.assert_array_equal(marked("wm:1/watermark_rotate:360"), marked("wm:1"))
+    slanted = marked("wm:1/wmr:30").any(2)
+    rows, columns = np.flatnonzero(slanted.any(1)), np.flatnonzero(slanted.any(0))
+    assert abs(np.ptp(columns) + 1 - (20 * math.cos(math.pi / 6) + 10 / 2)) <= 2
+    assert abs(np.ptp(rows) + 1 - (20 / 2 + 10 * math.cos(math.pi / 6))) <= 2
+    assert abs(columns.mean() - 99.5) <= 1
+    assert abs(rows.mean() - 49.5) <= 1
+    tiled = marked("wm:1:re/wmr:90").any(2)
+    assert tiled.all()
 
 
 @pytest.mark.parametrize(

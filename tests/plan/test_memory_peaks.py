@@ -70,6 +70,21 @@ def test_the_steps_of_animations_stay_below_the_bound(animation: Path, request_:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("amount", [0, 3, 60])
+def test_backgrounds_stay_below_the_bound(tmp_path: Path, amount: int) -> None:
+    path = tmp_path / "a.png"
+    Image.fromarray(mosaic(2000, 1500)).save(path, compress_level=1)
+    background = {"kind": "blur", "amount": amount}
+    request = {
+        "canvas": {"width": 4000, "height": 4000},
+        "background": background,
+        "output": {"format": "jpg"},
+    }
+    peak, bound = peak_and_bound(path, request)
+    assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
     path, number = tmp_path / "a.png", 24
     Image.new("RGB", (20, 20)).save(path)

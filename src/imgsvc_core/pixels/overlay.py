@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import size_of, space_of
+from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import flat, over, to_rgb
 from imgsvc_core.pixels.channels import ImageFunction, colors_of, is_deep, split_alpha, white
 from imgsvc_core.pixels.mixing import mixed
-from imgsvc_core.plan.geometry import Box, Size, clipped
+from imgsvc_core.plan.geometry import Area, Box, Size, clipped, rotated
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers.layer import Mixing
@@ -18,8 +19,9 @@ from imgsvc_core.spec.thumbor_filters import Blend, Mark
 def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.Image:
     """Lay a watermark, whose picture has the right size, over a frame."""
     watermark = mark.watermark
+    picture = turned(picture, watermark.rotation)
     across, down = watermark_tiles(size_of(picture), size_of(image), watermark)
-    picture = tiled(faded(picture, watermark.fade), across, down)
+    picture = tiled(faded(picture, watermark.fade), across, down, chessboard=watermark.chessboard)
     return lay_over(image, picture, across.start, down.start, watermark.opacity, mark.blend)
 
 
@@ -113,12 +115,32 @@ def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:
     )
 
 
-def tiled(mark: pyvips.Image, across: Tiles, down: Tiles) -> pyvips.Image:
-    """Repeat a mark. The gaps between its tiles are transparent."""
+def turned(picture: pyvips.Image, angle: float) -> pyvips.Image:
+    """Turn a picture clockwise, in the smallest frame that holds all of it."""
+    if angle % 360 == 0:
+        return picture
+    quarters = {90.0: picture.rot90, 180.0: picture.rot180, 270.0: picture.rot270}
+    if turn := quarters.get(angle % 360):
+        return turn()
+    size = Size(*size_of(picture))
+    return resampling.rotate(picture, angle, None, Area(0, 0, *size), *rotated(size, angle))
+
+
+def tiled(mark: pyvips.Image, across: Tiles, down: Tiles, *, chessboard: bool = False) -> pyvips.Image:
+    """Repeat a mark. The gaps between its tiles are transparent, and so is every other one of a chessboard,
+    which keeps the tile in the middle.
+    """
     if (across.step, down.step) != (mark.width, mark.height):
         mark = mark if mark.hasalpha() else mark.addalpha()
         mark = mark.embed(across.room, down.room, across.step, down.step)
-    return mark.replicate(across.number, down.number)
+    if not chessboard:
+        return mark.replicate(across.number, down.number)
+    mark = mark if mark.hasalpha() else mark.addalpha()
+    row = mark.embed(0, 0, 2 * mark.width, mark.height)
+    block = row.join(row.wrap(x=mark.width, y=0), "vertical")
+    begins_empty = (across.number // 2 + down.number // 2) % 2
+    board = block.replicate(across.number // 2 + 1, down.number // 2 + 1)
+    return board.crop(begins_empty * mark.width, 0, across.number * mark.width, down.number * mark.height)
 
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:

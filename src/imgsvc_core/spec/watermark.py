@@ -75,3 +75,15 @@ class Watermark(Operation):
         internal=True,
     )
     tiles_y: Tiling | None = param("The same down the picture.", default=None, internal=True)
+    chessboard: bool = param(
+        "Whether every other tile is left out, like the white squares of a chessboard.",
+        default=False,
+        internal=True,
+    )
+    rotation: float = param(
+        "Angle by which it is turned clockwise, at its size.",
+        Number(-360, 360),
+        unit="degrees",
+        default=0.0,
+        internal=True,
+    )

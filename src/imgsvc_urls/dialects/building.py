@@ -150,6 +150,8 @@ def placed_watermark(
     height: int | None = None,
     fade: int = 0,
     past_center: bool = False,
+    chessboard: bool = False,
+    rotation: float = 0.0,
 ) -> Watermark | None:
     """Return the watermark that lies at a place, or `None` if it cannot be seen.
 
@@ -161,7 +163,9 @@ def placed_watermark(
         width: the width that it fills, also enlarged.
         height: the height that it fills.
         fade: levels taken off its alpha.
-        past_center: see `Watermark`.
+        past_center: see `Watermark`, as for the next ones.
+        chessboard: whether every other tile is left out.
+        rotation: the angle by which it is turned clockwise.
     """
     if opacity < _LEAST_OPACITY / 2:
         return None
@@ -180,6 +184,8 @@ def placed_watermark(
         offset_x=x,
         offset_y=y,
         past_center=past_center,
+        chessboard=chessboard,
+        rotation=rotation,
         tiles_x=tiles_x,
         tiles_y=tiles_y,
     )

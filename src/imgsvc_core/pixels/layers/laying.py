@@ -9,16 +9,15 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.formats.vips import from_array, to_array
-from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.channels import colors_of
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import shadow_of
 from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.pixels.layers.text import draw_text
-from imgsvc_core.pixels.overlay import color_over, mix_over
+from imgsvc_core.pixels.overlay import color_over, mix_over, turned
 from imgsvc_core.pixels.shapes import apply_mask
-from imgsvc_core.plan.geometry import Area, Size, clipped, rotated
+from imgsvc_core.plan.geometry import Size, clipped, rotated
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.spec import Color
 
@@ -76,7 +75,7 @@ def _placed(laid: Laid, drawn: Drawn) -> tuple[pyvips.Image, int, int]:
     """Return what a layer lays over a frame, and left and top of it."""
     layer, top, box = laid.layer, drawn.image, drawn.box
     if layer.rotation % 360:
-        top, box = _turned(top, layer.rotation), rotated(box, layer.rotation)
+        top, box = turned(top, layer.rotation), rotated(box, layer.rotation)
     left, upper = laid.place(box)
     size = size_of(top)
     left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
@@ -120,15 +119,6 @@ def _on_shadow(drawn: Drawn, laid: Laid) -> Drawn:
     ground = pyvips.Image.black(*size_of(drawn.image), bands=4).copy(interpretation="srgb")
     ground = ground.insert(shadow, over + left, over + top)
     return Drawn(mix_over(ground, drawn.image, 0, 0, 1.0, "normal"), drawn.margin)
-
-
-def _turned(image: pyvips.Image, angle: float) -> pyvips.Image:
-    """Turn clockwise, in the smallest frame that holds all of it."""
-    quarters = {90.0: image.rot90, 180.0: image.rot180, 270.0: image.rot270}
-    if turn := quarters.get(angle % 360):
-        return turn()
-    size = Size(*size_of(image))
-    return resampling.rotate(image, angle, None, Area(0, 0, *size), *rotated(size, angle))
 
 
 def _repeated(

@@ -37,7 +37,7 @@ from imgsvc_urls.dialects.imgproxy.pro import PRO, Pro
 from imgsvc_urls.errors import DialectError
 
 _EDGES = ("no", "so", "ea", "we", "noea", "nowe", "soea", "sowe", "ce")
-_POSITION = Argument(one_of((*_EDGES, "re")), f"one of {', '.join(_EDGES)}, re")
+_POSITION = Argument(one_of((*_EDGES, "re", "ch")), f"one of {', '.join(_EDGES)}, re, ch")
 
 
 @attrs.frozen

@@ -59,6 +59,7 @@ _COLORS = Argument(whole_within(2, 256), "an integer within 2 to 256 range")
 _URL = Argument(_decoded_url, "a URL in URL-safe base64")
 _PLACE = Argument(decimal_if(lambda value: abs(value) <= 100), "a decimal number within -100 to 100 range")
 _DIRECTION = Argument(_direction, f"an angle in degrees, or one of {', '.join(_DIRECTIONS)}")
+_ANGLE = Argument(lambda text: decimal(text) % 360, "an angle in degrees")
 _SHA256 = Argument(_digest, "a digest of 64 hexadecimal digits")
 _IGNORED = ("", ANYTHING)
 
@@ -92,6 +93,7 @@ class Pro:
     watermark_url: str | None = None
     watermark_width: int = 0
     watermark_height: int = 0
+    watermark_angle: float = 0.0
     progressive: bool = False
     full_color: bool = False
     interlaced: bool = False
@@ -222,6 +224,7 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
     ),
     (("watermark_url", "wmu"), _setting(("watermark_url", _URL))),
     (("watermark_size", "wms"), _setting(("watermark_width", SIZE), ("watermark_height", SIZE))),
+    (("watermark_rotate", "wm_rot", "wmr"), _setting(("watermark_angle", _ANGLE))),
     (
         ("jpeg_options", "jpgo"),
         _setting(("progressive", BOOLEAN), ("full_color", BOOLEAN), *[_IGNORED] * 4),
@@ -253,7 +256,6 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
             ("blur_detections", "bd"),
             ("draw_detections", "dd"),
             ("watermark_text", "wmt"),
-            ("watermark_rotate", "wm_rot", "wmr"),
             ("watermark_shadow", "wmsh"),
             ("style", "st"),
             ("video_thumbnail_second", "vts"),

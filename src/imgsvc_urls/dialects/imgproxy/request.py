@@ -10,7 +10,7 @@ import attrs
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size, clipped
-from imgsvc_core.spec import Filter, Spec, Trim, Watermark
+from imgsvc_core.spec import Background, Filter, Spec, Trim, Watermark
 from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
 from imgsvc_core.spec.thumbor_filters import Ground, Rescale
 from imgsvc_urls.dialects.building import (
@@ -91,6 +91,7 @@ def request_of(
         **_reduced(options, found),
         filter=changes,
         padding=padding,
+        background=_background(options),
         watermark=_watermark(options, size, found.dpr, watermark, opacity),
         output=_output(options, info, size, encoding),
     )
@@ -126,8 +127,6 @@ def _check_pro(options: Options, info: ImageInfo) -> None:
     pro = options.pro
     if pro.sha256 is not None and pro.sha256 != info.sha256:
         raise _impossible("hashsum", "the source has another SHA-256")
-    if info.alpha and pro.background_alpha < 1 and options.background is not None:
-        raise _impossible("background_alpha", "a picture with alpha is laid on opaque colors only")
 
 
 def trim_of(options: Options, info: ImageInfo, encoding: Encoding) -> Trim | None:
@@ -185,10 +184,15 @@ def _padding(options: Options, found: Layout) -> dict[str, Any] | None:
     if not any(found.margins):
         return None
     sides = dict(zip(("top", "right", "bottom", "left"), found.margins, strict=True))
-    background = options.background
-    if background is not None:
-        background = attrs.evolve(background, alpha=round(255 * options.pro.background_alpha))
-    return {**sides, "background": background}
+    return {**sides, "background": options.background if options.pro.background_alpha == 1 else None}
+
+
+def _background(options: Options) -> Background | None:
+    """Return a translucent color below the picture and its padding. An opaque one is that of the output."""
+    opacity, color = options.pro.background_alpha, options.background
+    if color is None or opacity == 1:
+        return None
+    return Background(color=attrs.evolve(color, alpha=round(255 * opacity)))
 
 
 def _fitted(found: Layout, format_: str) -> Size:
@@ -216,14 +220,17 @@ def _watermark(
     width, height = options.pro.watermark_width or None, options.pro.watermark_height or None
     if asked.scale:
         width, height = (max(1, round(side * asked.scale)) for side in canvas)
+    tiled = position.type in ("re", "ch")
     return placed_watermark(
         id_,
         opacity * asked.opacity,
-        ("centered" if position.type == "re" else across, x),
-        ("centered" if position.type == "re" else down, y),
+        ("centered" if tiled else across, x),
+        ("centered" if tiled else down, y),
         width=width,
         height=height,
         past_center=True,
+        chessboard=position.type == "ch",
+        rotation=options.pro.watermark_angle,
     )
 
 
