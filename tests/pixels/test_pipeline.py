@@ -14,10 +14,11 @@ from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.pixels.nine_patch import padding
 from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
-from imgsvc_core.plan.geometry import Size
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply, build_steps
-from imgsvc_core.spec import Blur, Border, Layer, Mask, Operation, Padding, Spec, Watermark
+from imgsvc_core.plan.redaction import Covered, Redaction
+from imgsvc_core.spec import Blur, Border, Color, Layer, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import internal as own
 from imgsvc_core.spec import thumbor_filters as fx
 from imgsvc_core.spec import vips_filters as vips
@@ -42,6 +43,10 @@ EXAMPLES: list[Any] = [
             {"shape": {"kind": "line", "color": "F00"}, "blend": "screen", "rotation": 90},
             {"gradient": {"from": "000", "to": "80FFFFFF"}}, {"gradient": {"from": "F00", "to": "0FF"}},
         )
+    ),
+    *(
+        Redaction((Covered(Box(3, 4, 20, 10), mode, Color.parse(color)),))
+        for mode, color in (("color", "808080"), ("color", "F00"), ("pixels", "F00"), ("blur", "000"))
     ),
     fx.NinePatch(id="patch"), fx.WithoutAlpha(), fx.RoundCorners(across=5, down=4),
     fx.Ground(width=80, height=30, left=5, top=-3, kind="color", color="0F0"),
