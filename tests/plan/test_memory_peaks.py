@@ -187,3 +187,26 @@ def test_layers_stay_below_the_bound(kind: str, tmp_path: Path) -> None:
     Image.fromarray(mosaic(3000, 2000)).save(path)
     peak, bound = peak_and_bound(path, {"layers": LAYERS[kind]})
     assert peak < bound
+
+
+_BOX = {"x": "5%", "y": "5%", "width": "90%", "height": "90%"}
+REDACTED: dict[str, dict[str, Any]] = {
+    "boxes of all kinds": {"redact": [{**_BOX, "mode": mode} for mode in ("color", "pixels", "blur") * 10]},
+    "a border after boxes": {"redact": [{**_BOX, "color": "f00"}], "trim": {"threshold": 10}},
+    "faces, in a turned picture": {
+        "redact": [{"faces": True, "if_found": True}, {**_BOX, "mode": "blur"}],
+        "rotate": {"angle": 90},
+    },
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("kind", REDACTED)
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_redaction_stays_below_the_bound(kind: str, suffix: str, tmp_path: Path) -> None:
+    if "faces" in kind:
+        pytest.importorskip("cv2")
+    path = tmp_path / f"a.{suffix}"
+    Image.fromarray(mosaic(3000, 2000)).save(path)
+    peak, bound = peak_and_bound(path, REDACTED[kind])
+    assert peak < bound

@@ -197,6 +197,21 @@ def test_a_trim_does_not_tell_how_far_a_hidden_text_reaches() -> None:
     assert (bare.output.width, bare.output.height) == (105, 20)
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_border_is_looked_for_in_the_covered_upright_picture(orientation: int) -> None:
+    pixels = np.full((90, 60, 3), 255, np.uint8)
+    pixels[20:50, 8:40] = coffee()[100:130, 200:232] // 2
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    source = pillow(pixels, "PNG", exif=exif.tobytes())
+    asked = {"redact": [{"x": 5, "y": 5, "width": 33, "height": 31, "color": "fff"}]}
+    covered = imgsvc.process(source, {**asked, "output": {"format": "png"}}).data
+    trim = {"trim": {"threshold": 10}, "output": {"format": "png"}}
+    at_once, later = imgsvc.process(source, {**asked, **trim}), imgsvc.process(covered, trim)
+    np.testing.assert_array_equal(pixels_of(at_once.data), pixels_of(later.data))
+    assert at_once.output.width < 60
+
+
 def test_variants_of_one_decoding_are_covered_each_as_it_says() -> None:
     source = encoded_png(coffee()[:80, :200])
     box = {"x": 20, "y": 20, "width": 120, "height": 30, "color": "F00"}
@@ -247,6 +262,11 @@ def test_a_picture_without_faces_passes_only_if_told_so() -> None:
     assert [problem.path for problem in caught.value.problems] == ["redact[1].faces"]
     made = imgsvc.process(source, {"redact": [free]})
     np.testing.assert_array_equal(pixels_of(made.data), coffee())
+    same = imgsvc.process(made.data, {"redact": [free], "output": {"if_smaller": True}})
+    assert not [note for note in same.notes if "stay as they were" in note]
+    assert [
+        note for note in imgsvc.process(made.data, {"output": {"if_smaller": True}}).notes if "stay" in note
+    ]
     for request in ({"crop": {"mode": "face"}}, {}):  # which take a picture without faces as it is
         with pytest.raises(SpecError):
             imgsvc.process(source, {"redact": [{"faces": True}], **request})

@@ -71,7 +71,7 @@ def test_explain_tells_it_first() -> None:
     assert line["text"] == "redact boxes: 1 in pixels, 1 in color"
     assert [step["phase"] for step in plan.lines()][:3] == ["load", "redact", "resize"]
     unseen = imgsvc.explain({"redact": [{"faces": True}]}, imgsvc.inspect(png()))
-    assert "redact" in str(unseen)
+    assert "redact faces, if there are any" in str(unseen)
 
 
 def test_the_command_reads_boxes_from_a_file(

@@ -51,13 +51,13 @@ def find_border(
 
 
 def _redacted(image: pyvips.Image, redaction: Redaction, orientation: int) -> pyvips.Image:
-    """Return a stored picture, in memory, with its frames covered as they are when they are upright."""
+    """Return a stored picture with its frames covered as they are when they are upright."""
     from imgsvc_core.pixels.redaction import redact  # few requests need it
 
     upright = (resampling.turn(frame, orientation) for frame in split_frames(in_memory(image)))
     back = turns.inverse(orientation)
     covered = [resampling.turn(redact(frame, redaction), back) for frame in upright]
-    return in_memory(join_frames(covered))
+    return join_frames(covered)
 
 
 def _checked(opened: Opened, limits: Limits) -> ImageInfo:

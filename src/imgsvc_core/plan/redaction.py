@@ -39,7 +39,7 @@ class Redaction:
     def text(self) -> str:
         """What is done, in a few words."""
         if not self.covered:
-            return "redact nothing: there are no faces"
+            return "redact faces, if there are any"
         parts = (f"{len(group)} in {mode}" for mode, group in self._by_mode().items())
         return f"redact boxes: {', '.join(parts)}"
 
