@@ -274,6 +274,7 @@ class _Made:
     picture: Encoded | Computed | Raster
     timing: Timing
     original: bytes | None = None
+    layers: Mapping[str, Box] = attrs.field(factory=dict)
 
 
 def _run(
@@ -477,7 +478,8 @@ def _make(
         picture = _with_facts(encode(image, plan, one.file, digest=job.digest, original=original), facts)
         encoded_at = time.perf_counter()
     timing = Timing.between(started, loaded, rendered_at, encoded_at)
-    return _Made(told, plan, plan.faces_in_result(rendered.regions), picture, timing, original)
+    faces = plan.faces_in_result(rendered.regions)
+    return _Made(told, plan, faces, picture, timing, original, rendered.boxes)
 
 
 def _measured(plan: Plan, image: pyvips.Image | Computed | Raster) -> Mapping[str, Any]:
@@ -508,7 +510,8 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
         )
         measure = partial(_measure_later, job.deadline, made.plan)
         encoding = Pending(made.picture, measure, later, made.timing)
-    return Result(input=made.info, faces=made.faces, plan=made.plan, encoding=encoding)
+    layers = tuple(made.layers.values())
+    return Result(input=made.info, faces=made.faces, layers=layers, plan=made.plan, encoding=encoding)
 
 
 def _measure_later(deadline: Deadline, plan: Plan, picture: Computed | Raster) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -26,13 +26,18 @@ from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.pipeline import FUNCTIONS, Apply
 from imgsvc_core.plan.steps import PlannedStep, Step
 
+_BOX_OF = "layers.laying:box_of"
+
 
 @frozen
 class Rendered:
-    """The picture of a plan, and left and top of what each smart crop kept, in pixels of the plan."""
+    """The picture of a plan, left and top of what each smart crop kept, and the boxes of layers by path, in
+    pixels of the plan.
+    """
 
     image: pyvips.Image | Raster
     regions: tuple[tuple[int, int], ...]
+    boxes: Mapping[str, Box]
 
 
 def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
@@ -40,7 +45,9 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     if isinstance(image, Raster):
         from imgsvc_core.pixels.reduction import render_raster  # imports NumPy, which takes time
 
-        return Rendered(_with_layers(render_raster(image, plan), Run(plan, marks)), ())
+        run = Run(plan, marks)
+        laid = _with_layers(render_raster(image, plan), run)
+        return Rendered(laid, (), run.boxes)
     if 1 < plan.frames < plan.info.frames:
         image = first_frames(image, plan.frames)
     if plan.frame:
@@ -51,7 +58,7 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
         rendered = _render_frame(frame, plan.steps, run, streaming=plan.load.sequential)
     else:
         rendered = _render_animation(image, run)
-    return Rendered(rendered, tuple(run.regions))
+    return Rendered(rendered, tuple(run.regions), run.boxes)
 
 
 def _with_layers(raster: Raster, run: Run) -> Raster:
@@ -160,7 +167,9 @@ def _picture(step: Apply, size: Size, run: Run) -> pyvips.Image | None:
 def _drawn(step: Apply, size: Size, run: Run) -> Drawn:
     draw = function_of_pixels(step.work.draws)
     picture = _picture(step, size, run)
-    return run.drawn(step, lambda: draw(step.asked, picture))
+    drawn = run.drawn(step, lambda: draw(step.asked, picture))
+    run.boxes[step.asked.path] = function_of_pixels(_BOX_OF)(step.asked, drawn)
+    return drawn
 
 
 @functools.cache

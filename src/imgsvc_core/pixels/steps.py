@@ -89,6 +89,7 @@ class Run:
     regions: list[tuple[int, int]] = attrs.field(factory=list)
     layers: dict[Step, Drawn] = attrs.field(factory=dict)
     backdrop: pyvips.Image | Color | None = None  # what the frame at work gave to its background
+    boxes: dict[str, Box] = attrs.field(factory=dict)  # of layers, by path
     held: int = 0  # bytes of the pictures that are kept for later frames
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:

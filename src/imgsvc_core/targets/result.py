@@ -15,6 +15,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, by_suffix
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.targets.writing import Target, check_target, open_target, suffix_of
 
 if TYPE_CHECKING:
@@ -128,11 +129,12 @@ class Finished:
 class Result(Generic[Data]):
     """A processed image: its pixels, the encoded bytes, and facts of the source and the result.
 
-    ``faces`` are those that the request looked for.
+    ``faces`` are those that the request looked for. ``layers`` are the boxes of its layers on the result.
     """
 
     input: ImageInfo
     faces: tuple[Face, ...] | None = None
+    layers: tuple[Box, ...] = ()
     plan: Plan
     _encoding: Encoding = attrs.field(alias="encoding")
 

@@ -17,7 +17,7 @@ from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.pixels.layers.text import draw_text
 from imgsvc_core.pixels.overlay import color_over, mix_over, turned
 from imgsvc_core.pixels.shapes import apply_mask
-from imgsvc_core.plan.geometry import Size, clipped, rotated
+from imgsvc_core.plan.geometry import Box, Size, clipped, rotated
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.spec import Color
 
@@ -73,11 +73,10 @@ def _mix(ground: Any, color: tuple[int, ...], alpha: Any) -> None:
 
 def _placed(laid: Laid, drawn: Drawn) -> tuple[pyvips.Image, int, int]:
     """Return what a layer lays over a frame, and left and top of it."""
-    layer, top, box = laid.layer, drawn.image, drawn.box
+    layer, top, box = laid.layer, drawn.image, box_of(laid, drawn)
     if layer.rotation % 360:
-        top, box = turned(top, layer.rotation), rotated(box, layer.rotation)
-    left, upper = laid.place(box)
-    size = size_of(top)
+        top = turned(top, layer.rotation)
+    left, upper, size = box.left, box.top, size_of(top)
     left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
     if layer.repeat is not None:
         spacing = layer.repeat.spacing.pixels(min(laid.frame))
@@ -101,6 +100,12 @@ def _written(laid: Laid) -> Drawn:
     if laid.tall is None or drawn.box.height <= laid.tall:
         return drawn
     return draw_text(attrs.evolve(laid, shrink=laid.tall / drawn.box.height)).visible
+
+
+def box_of(laid: Laid, drawn: Drawn) -> Box:
+    """Return where a layer lies on a frame, without its shadow and its copies."""
+    size = rotated(drawn.box, laid.layer.rotation)
+    return Box(*laid.place(size), *size)
 
 
 def _plain(laid: Laid) -> pyvips.Image:
