@@ -25,6 +25,7 @@ CALLS = {
     ("get", "/1.0/watermarks"),
     ("get", "/1.0/webhooks"),
     ("get", "/playground/declarations.json"),
+    ("get", "/playground/fonts.json"),
     ("get", "/playground/key.json"),
     ("get", "/playground/presets.json"),
     ("post", "/1.0/watermarks"),

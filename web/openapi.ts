@@ -347,6 +347,12 @@ export interface paths {
                                         width: number;
                                         height: number;
                                     }[];
+                                    layers?: {
+                                        left: number;
+                                        top: number;
+                                        width: number;
+                                        height: number;
+                                    }[];
                                 } | {
                                     /** @constant */
                                     success: false;
@@ -427,11 +433,51 @@ export interface paths {
                                     default: string | number | boolean | null;
                                     neutral: string | number | boolean | null;
                                     /** @enum {string} */
-                                    kind: "AspectRatio" | "Boolean" | "Choice" | "HexColor" | "Integer" | "Number" | "Text";
+                                    kind: "AspectRatio" | "Boolean" | "Choice" | "Content" | "HexColor" | "Integer" | "LengthKind" | "Number" | "PartKind" | "PartsKind" | "Text";
                                     minimum?: number;
                                     maximum?: number;
+                                    least?: number;
+                                    most?: number;
                                     options?: string[];
                                     alpha?: boolean;
+                                    part?: string;
+                                }[];
+                            }[];
+                            parts: {
+                                key: string;
+                                title: string;
+                                doc: string;
+                                filter: boolean;
+                                rules: {
+                                    /** @enum {string} */
+                                    rule: "AtLeastOne" | "Needs" | "NotTogether" | "NotWhen" | "OnlyWhen" | "RequiredWhen";
+                                    choice?: string;
+                                    options?: (string | number | boolean)[];
+                                    names?: string[];
+                                    values?: (string | number | boolean)[];
+                                    default?: boolean;
+                                    name?: string;
+                                    other?: string;
+                                    first?: string[];
+                                    second?: string[];
+                                }[];
+                                params: {
+                                    name: string;
+                                    option: string;
+                                    doc: string;
+                                    unit: string | null;
+                                    required: boolean;
+                                    default: string | number | boolean | null;
+                                    neutral: string | number | boolean | null;
+                                    /** @enum {string} */
+                                    kind: "AspectRatio" | "Boolean" | "Choice" | "Content" | "HexColor" | "Integer" | "LengthKind" | "Number" | "PartKind" | "PartsKind" | "Text";
+                                    minimum?: number;
+                                    maximum?: number;
+                                    least?: number;
+                                    most?: number;
+                                    options?: string[];
+                                    alpha?: boolean;
+                                    part?: string;
                                 }[];
                             }[];
                             formats: {
@@ -440,6 +486,45 @@ export interface paths {
                                 suffix: string;
                             }[];
                             examples: string[];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/playground/fonts.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            /** @constant */
+                            success: true;
+                            code: number;
+                            families: string[];
                         };
                     };
                 };
@@ -646,6 +731,12 @@ export interface paths {
                                         width: number;
                                         height: number;
                                     }[];
+                                    layers?: {
+                                        left: number;
+                                        top: number;
+                                        width: number;
+                                        height: number;
+                                    }[];
                                 } | {
                                     /** @constant */
                                     success: false;
@@ -726,6 +817,12 @@ export interface paths {
                                 phase: string;
                                 text: string;
                                 why: string;
+                                width: number;
+                                height: number;
+                            }[];
+                            layers?: {
+                                left: number;
+                                top: number;
                                 width: number;
                                 height: number;
                             }[];

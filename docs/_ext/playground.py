@@ -15,7 +15,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from imgsvc_http.answering.answers import unstructured
-from imgsvc_http.endpoints.playground import declared
+from imgsvc_http.endpoints.controls import declared
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,11 +27,40 @@ REQUEST = {
     "adjust": {"exposure": 20, "saturation": -40},
     "filter": {"vignette": {"value": 50, "radius": 40}},
 }
+LAYERED = {
+    "resize": {"width": 600},
+    "layers": [
+        {"gradient": {"from": "00000000", "to": "e0000000"}},
+        {
+            "text": {
+                "text": "Autumn in the mountains",
+                "font": "Inter Bold",
+                "size": "12%",
+                "color": "ffffff",
+                "lines": 2,
+            },
+            "width": "60%",
+            "gravity": "bottom-left",
+            "x": 24,
+            "y": 48,
+        },
+        {
+            "shape": {"kind": "rectangle", "color": "ff3300"},
+            "width": 100,
+            "height": 8,
+            "gravity": "bottom-left",
+            "x": 24,
+            "y": 24,
+        },
+    ],
+}
 SHOTS = {
     "playground.jpg": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
     "playground-dark.jpg": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
     "playground-phone.jpg": {"viewport": {"width": 390, "height": 800}, "device_scale_factor": 1.5},
+    "playground-layers.jpg": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
 }
+_LAYERS = "playground-layers.jpg"
 _TABS = {"playground-dark.jpg": "Formats"}
 DASHBOARDS = {
     "dashboard.jpg": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
@@ -73,12 +102,13 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
+            layered = f"{page}&example=coffee.heic&request={quote(json.dumps(LAYERED))}"
             url, _, key = page.partition("/playground#key=")
             fill(browser, url, key)
             for name in DASHBOARDS:
                 photograph_dashboard(browser, url, name)
             for name in SHOTS:
-                photograph(browser, address, name)
+                photograph(browser, layered if name == _LAYERS else address, name)
             browser.close()
     finally:
         service.terminate()
@@ -94,7 +124,19 @@ def photograph(browser: Browser, address: str, name: str) -> None:
         page.get_by_role("tab", name=tab).click()
         page.locator(".formats[aria-busy=false]").wait_for()
     page.locator(".stage[aria-busy=false]").wait_for()
+    if name == _LAYERS:
+        show_layers(page)
     save(page, name)
+
+
+def show_layers(page: Page) -> None:
+    """Edit the text, with the samples of fonts in sight."""
+    page.get_by_role("button", name="Layer 2").click(position={"x": 3, "y": 3})
+    page.get_by_role("button", name="Fonts", exact=True).click()
+    page.locator("[data-group=layers] .group-body > .items").evaluate("list => list.scrollIntoView()")
+    page.mouse.move(0, 0)
+    for family in ("Inter", "Noto Emoji", "Noto Sans Arabic", "Noto Sans Armenian"):
+        page.locator(".families label", has_text=family).locator("img").wait_for()
 
 
 def save(page: Page, name: str) -> None:

@@ -59,5 +59,7 @@ export const OUTPUT = group(
   { rules: [{ rule: "NotWhen", choice: "format", options: ["jpg"], names: ["lossless"], values: [], default: false }] },
 );
 
+export const LAYERS = group("layers", [param("layers", { kind: "PartsKind", part: "layer", most: 100 })]);
+
 /** In the order of application. */
-export const GROUPS: Group[] = [RESIZE, ADJUST, SEPIA, BLUR, OUTPUT];
+export const GROUPS: Group[] = [RESIZE, ADJUST, SEPIA, BLUR, LAYERS, OUTPUT];

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   allowed,
   before,
+  completed,
   type Document,
   fromDocument,
   groupPath,
@@ -47,6 +48,18 @@ describe("documents", () => {
     expect(Object.keys(document)).toEqual(["resize", "filter", "output"]);
   });
 
+  test("keep their layers whole and in order, without nulls", () => {
+    const layers = [{ gradient: { from: "000000", to: "ffffff" } }, { text: { text: "a", size: "8%" }, x: 3 }];
+    const document = { resize: { width: 80 }, layers };
+    expect(roundTrip(document)).toEqual(document);
+    expect(Object.keys(roundTrip({ output: { quality: 1 }, layers }))).toEqual(["layers", "output"]);
+    const given = { layers: [{ text: { text: "a", size: 4, font: null }, x: null }] };
+    expect(roundTrip(given)).toEqual({ layers: [{ text: { text: "a", size: 4 } }] });
+    expect(missingIn(fromDocument(given, GROUPS), given, GROUPS)).toEqual([]);
+    expect(roundTrip({ layers: [] })).toEqual({});
+    expect(missingIn(fromDocument({ layers: [3] }, GROUPS), { layers: [3] }, GROUPS)).toEqual(["layers"]);
+  });
+
   test.each<[Document, string[]]>([
     [{ resize: { width: 40 }, border: { width: 8 }, store: { path: "a" } }, ["border.width", "store.path"]],
     [{ filter: [null, { sepia: { value: 40, tone: 2 } }] }, ["filter.sepia.tone"]],
@@ -59,12 +72,13 @@ describe("documents", () => {
 describe("the order of filters", () => {
   test("of an array comes first, and filters that it has not may follow", () => {
     const request = fromDocument({ filter: [{ blur: { mode: "gaussian", value: 1 } }, { sepia: { value: 60 } }] }, GROUPS);
-    expect(groupsOf(request, GROUPS).map((group) => group.key)).toEqual(["resize", "adjust", "0:blur", "1:sepia", "output"]);
+    expect(groupsOf(request, GROUPS).map((group) => group.key)).toEqual(["resize", "adjust", "0:blur", "1:sepia", "layers", "output"]);
     expect(groupsOf(without(request, "1:sepia"), GROUPS).map(groupPath)).toEqual([
       "resize",
       "adjust",
       "filter[0].blur",
       "filter[1].sepia",
+      "layers",
       "output",
     ]);
   });
@@ -101,6 +115,12 @@ describe("one touch of a control", () => {
   test("that unsets a required parameter removes the group", () => {
     expect(withValue({ blur: { mode: "motion", value: 5, angle: 9 } }, BLUR, "mode", null, SIZE)).toEqual({});
   });
+});
+
+test("a new object has what it requires", () => {
+  expect(completed(BLUR, {}, SIZE)).toEqual({ mode: "gaussian", value: 50 });
+  expect(completed(RESIZE, {}, SIZE)).toEqual({ width: 640 });
+  expect(completed(OUTPUT, {}, SIZE)).toEqual({});
 });
 
 test("parameters are offered as far as other values allow them", () => {

@@ -54,6 +54,11 @@ class Catalog:
         """Return True if a font has a letter. Fonts are read until one has it."""
         return any(_has(font, ord(letter)) for font in self.fonts)
 
+    def ranges(self, family: str) -> list[tuple[int, int]]:
+        """Return the first and the last letters of the ranges that the fonts of a family have."""
+        fonts = [font for font in self.fonts if family in font.families]
+        return sorted(pair for font in fonts for pair in zip(*_ranges(font), strict=True))
+
 
 def catalog() -> Catalog:
     """Return the allowed fonts. They are read once: a process notices no later change of files."""

@@ -13,6 +13,7 @@ from imgsvc_core.spec.declare import (
 )
 from imgsvc_core.spec.kinds import Boolean, Choice, Integer, Kind, Matching, Number, Text, Words
 from imgsvc_core.spec.parsing import parse_operation, unknown_keys
+from imgsvc_core.spec.parts import PartKind, PartsKind
 from imgsvc_core.spec.request import parse_partial, request_object
 from imgsvc_core.spec.rules import NotTogether
 
@@ -26,6 +27,8 @@ __all__ = [
     "Number",
     "Operation",
     "Param",
+    "PartKind",
+    "PartsKind",
     "Text",
     "Words",
     "below",

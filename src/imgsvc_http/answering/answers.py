@@ -119,6 +119,16 @@ class PlanStep:
 
 
 @attrs.frozen(kw_only=True)
+class LayerBox:
+    """Where a layer lies on the result, in pixels. Parts outside of it are cut off."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+@attrs.frozen(kw_only=True)
 class Result:
     """The result of a processing request."""
 
@@ -132,6 +142,9 @@ class Result:
     )
     plan: tuple[PlanStep, ...] | None = documented(
         "How the request was carried out, if it asked for that.", default=None
+    )
+    layers: tuple[LayerBox, ...] | None = documented(
+        "Where its layers lie, if it has some and asked for the plan.", default=None
     )
 
 
@@ -167,7 +180,8 @@ def told(
     found = (*result.notes, *map(_IGNORED.format, ignored))
     notes = f',"notes":{_json(found)}' if found else ""
     steps = f',"plan":{_json(plan)}' if plan is not None else ""
-    return f'"input":{source},"output":{made[:-1]}', f"{notes}{steps}"
+    boxes = f',"layers":{_json([box._asdict() for box in result.layers])}' if steps and result.layers else ""
+    return f'"input":{source},"output":{made[:-1]}', f"{notes}{steps}{boxes}"
 
 
 def info_body(source: ImageInfo, shown: Shown) -> bytes:

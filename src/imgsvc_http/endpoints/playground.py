@@ -9,25 +9,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import attrs
 from aiohttp import web
 
-from imgsvc_core import FORMATS, ImageInfo, Spec, SpecError, __version__, parse
-from imgsvc_core.spec import FILTERS
-from imgsvc_core.spec.declaring import Operation, Param, Words, doc
-from imgsvc_core.spec.options import PARAMETER_OPTIONS, ParameterOption
+from imgsvc_core import ImageInfo, Spec, SpecError, parse
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.call import Call
-from imgsvc_http.endpoints import previews
+from imgsvc_http.endpoints import fonts, previews
+from imgsvc_http.endpoints.controls import Declarations, declared
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
 from imgsvc_http.gate.local_peer import is_of_own_user
 from imgsvc_http.routing import Route
@@ -147,86 +144,6 @@ def _picture_formats(spec: Spec, info: ImageInfo | None) -> Sequence[str]:
     return ANIMATED_FORMATS if info and info.animated else PREFERRED_FORMATS
 
 
-Value = str | int | float | bool
-
-
-_OPTIONS = [option for option in PARAMETER_OPTIONS.values() if not isinstance(option.param.kind, Words)]
-"""Those that change a picture. Words ask for facts of it."""
-
-
-def _names(items: Iterable[object]) -> dict[str, Any]:
-    return {"enum": sorted({type(item).__name__ for item in items})}
-
-
-@attrs.frozen(kw_only=True)
-class Control:
-    """A parameter of requests, for the control that sets it."""
-
-    name: str
-    option: str = documented("Its name among those of all operations.")
-    doc: str
-    unit: str | None
-    required: bool
-    default: Value | None
-    neutral: Value | None = documented("The value that changes nothing.")
-    kind: str = documented("What values it takes.", schema=_names(option.param.kind for option in _OPTIONS))
-    minimum: float | None = None
-    maximum: float | None = None
-    options: tuple[str, ...] | None = None
-    alpha: bool | None = documented("Whether a color may have alpha.", default=None)
-
-
-@attrs.frozen(kw_only=True)
-class Rule:
-    """A rule about several parameters of a group, with the fields of its kind."""
-
-    rule: str = documented(
-        "Its kind.",
-        schema=_names(rule for option in PARAMETER_OPTIONS.values() for rule in option.operation.rules),
-    )
-    choice: str | None = None
-    options: tuple[Value, ...] | None = None
-    names: tuple[str, ...] | None = None
-    values: tuple[Value, ...] | None = None
-    default: bool | None = None
-    name: str | None = None
-    other: str | None = None
-    first: tuple[str, ...] | None = None
-    second: tuple[str, ...] | None = None
-
-
-@attrs.frozen(kw_only=True)
-class Group:
-    """An operation or a filter with its parameters."""
-
-    key: str
-    title: str
-    doc: str
-    filter: bool
-    rules: tuple[Rule, ...]
-    params: tuple[Control, ...]
-
-
-@attrs.frozen(kw_only=True)
-class WritableFormat:
-    """A format of results."""
-
-    name: str
-    media_type: str
-    suffix: str
-
-
-@attrs.frozen(kw_only=True)
-class Declarations:
-    """What the page knows of the service: operations and filters stand in the order of application."""
-
-    version: str
-    metadata_header: str
-    groups: tuple[Group, ...]
-    formats: tuple[WritableFormat, ...]
-    examples: tuple[str, ...]
-
-
 @attrs.frozen
 class LocalKey:
     """An API key that need not be asked for."""
@@ -277,6 +194,7 @@ def routes(*, enabled: bool) -> tuple[Route, ...]:
         Route("GET", "/playground/presets.json", presets, "Presets", "Playground", Presets, scope="process"),
         Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", Urls, scope="process"),
         Route("GET", "/playground/examples/{name}", example, "An example picture", **known),
+        *fonts.ROUTES,
         *previews.ROUTES,
         Route("GET", "/playground/{name}", asset, "A file of the page", **known),
     )
@@ -299,62 +217,6 @@ async def _signer(call: Call) -> Signer:
 @cache
 def _assets() -> Mapping[str, Path]:
     return {file.name: file for file in _PAGE.iterdir() if file.suffix in (".js", ".css", ".svg")}
-
-
-def declared(metadata_header: str = "") -> Declarations:
-    """Return what the declarations say of requests, and the name of the header with the facts of results."""
-    return Declarations(
-        version=__version__,
-        metadata_header=metadata_header,
-        groups=_groups(),
-        formats=tuple(
-            WritableFormat(name=row.name, media_type=row.media_type, suffix=row.suffix)
-            for row in FORMATS.values()
-            if row.writable
-        ),
-        examples=tuple(examples()),
-    )
-
-
-@cache
-def _groups() -> tuple[Group, ...]:
-    in_order = groupby(_OPTIONS, key=lambda option: option.operation)
-    return tuple(_group(operation, tuple(options)) for operation, options in in_order)
-
-
-def _group(operation: type[Operation], options: tuple[ParameterOption, ...]) -> Group:
-    return Group(
-        key=operation.key,
-        title=operation.title,
-        doc=doc(operation),
-        filter=operation in FILTERS,
-        rules=tuple(Rule(rule=type(rule).__name__, **_fields(rule, Rule)) for rule in operation.rules),
-        params=tuple(_control(option.param, option.name) for option in options),
-    )
-
-
-def _control(param: Param, option: str) -> Control:
-    def plain(value: Any) -> Any:
-        return None if value in (attrs.NOTHING, None) else param.kind.unparse(value)
-
-    return Control(
-        name=param.name,
-        option=option,
-        doc=param.doc,
-        unit=param.unit,
-        required=param.required,
-        default=plain(param.default),
-        neutral=plain(param.neutral),
-        kind=type(param.kind).__name__,
-        **_fields(param.kind, Control),
-    )
-
-
-def _fields(declared: object, cls: type[attrs.AttrsInstance]) -> Mapping[str, Any]:
-    """Return what a kind or a rule says, by the names of the fields that a class has, too."""
-    own = type(declared)
-    names = {field.name for field in attrs.fields(own)} if attrs.has(own) else set()
-    return {name: getattr(declared, name) for name in names & attrs.fields_dict(cls).keys()}
 
 
 def _named(call: Call, files: Mapping[str, Path]) -> Path:

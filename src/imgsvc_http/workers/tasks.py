@@ -250,6 +250,29 @@ class Inspect:
         return TaskResult(info.to_dict())
 
 
+_PAPER = b"""<svg xmlns="http://www.w3.org/2000/svg" width="480" height="56">
+<path d="M0 0h480v56H0z" fill="#fff"/></svg>"""
+
+
+@attrs.frozen(kw_only=True)
+class Sample:
+    """Draw a text in a family of fonts, black on white."""
+
+    family: str
+    text: str
+    limits: Limits = attrs.field(converter=_plain)
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        """Return a PNG of the text."""
+        text = {"text": self.text, "font": self.family, "size": 30, "missing": "box", "lines": 1}
+        request = {
+            "layers": [{"text": text, "gravity": "left", "width": "98%", "x": "1%"}],
+            "output": {"format": "png", "colors": 16, "flatten": True},
+        }
+        drawn = imgsvc.process(_PAPER, request, limits=self.limits, digest=False, threads=threads)
+        return TaskResult({}, drawn.data)
+
+
 def _encoding(row: type[Format], output: ImageInfo) -> dict[str, Any]:
     """Return quality and subsampling in the terms of the formats that have them, also without any loss."""
     if row.quality is None:

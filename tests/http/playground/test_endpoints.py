@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 import imgsvc_core as imgsvc
+from imgsvc_core.spec import FILTERS as FILTER_CLASSES
 from imgsvc_core.spec.declaring import params
 from imgsvc_core.spec.options import PARAMETER_OPTIONS
 from imgsvc_http.app import create_app
@@ -25,6 +26,8 @@ from imgsvc_urls import parse, verify
 from tests.http.calls import call, upload
 from tests.http.service_process import Service
 from tests.support import encoded
+
+FILTERS = {filter.key for filter in FILTER_CLASSES}
 
 
 @pytest.mark.asyncio
@@ -75,14 +78,45 @@ async def test_every_parameter_is_declared_once_in_the_order_of_application(
     client: aiohttp.ClientSession,
 ) -> None:
     document = (await call(client, "GET", "/playground/declarations.json")).json
-    declared = [param["option"] for group in document["groups"] for param in group["params"]]
+    arrays = [group for group in document["groups"] if group["params"][0]["kind"] == "PartsKind"]
+    groups = [group for group in document["groups"] if group not in arrays]
+    declared = [param["option"] for group in groups for param in group["params"]]
     assert declared == [name for name in PARAMETER_OPTIONS if name != "facts"]  # which change no picture
+    keys = [group["key"] for group in document["groups"] if group["key"] not in FILTERS]
+    assert [name for name in params(imgsvc.Spec) if name in keys] == keys
     assert document["metadata_header"] == "X-Svc-Metadata"
-    for group in document["groups"]:
+    for group in groups:
         for param in group["params"]:
             own = params(PARAMETER_OPTIONS[param["option"]].operation)[param["name"]]
             assert (param["doc"], param["unit"], param["required"]) == (own.doc, own.unit, own.required)
             assert param["kind"] == type(own.kind).__name__
+
+
+@pytest.mark.asyncio
+async def test_objects_in_arrays_are_declared_whole(client: aiohttp.ClientSession) -> None:
+    document = (await call(client, "GET", "/playground/declarations.json")).json
+    parts = {part["key"]: part for part in document["parts"]}
+    assert len(parts) == len(document["parts"])
+
+    def check(schema: dict[str, Any], key: str) -> None:
+        part = parts[key]
+        assert [param["name"] for param in part["params"]] == list(schema["properties"])
+        for param in part["params"]:
+            own = schema["properties"][param["name"]]
+            required = param["name"] in schema.get("required", ())
+            assert (param["required"], param["doc"] in own["description"]) == (required, True)
+            if param["kind"] == "PartKind":
+                check(own, param["part"])
+            if param["kind"] == "PartsKind":
+                check(own["items"], param["part"])
+                assert own["maxItems"] == param["most"]
+
+    layers = next(group for group in document["groups"] if group["key"] == "layers")["params"][0]
+    schema = imgsvc.request_schema()["properties"]["layers"]
+    check(schema["items"], layers["part"])
+    assert layers["most"] == schema["maxItems"]
+    size = next(param for param in parts["text"]["params"] if param["name"] == "size")
+    assert (size["minimum"], size["maximum"], size["least"], size["most"]) == (1, 4096, 0, 1000)
 
 
 @pytest.mark.asyncio

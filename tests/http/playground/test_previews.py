@@ -173,3 +173,21 @@ async def test_without_the_binary_mode_the_facts_are_the_answer(client: aiohttp.
 async def test_a_picture_of_any_name_is_kept(client: aiohttp.ClientSession) -> None:
     id_ = await keep(client, encoded.png().data, "photo.jpg")
     assert id_.endswith(".png")
+
+
+async def test_facts_tell_where_layers_lie(client: aiohttp.ClientSession) -> None:
+    id_ = await keep(client)
+    red = {"shape": {"kind": "rectangle", "color": "ff0000"}}
+    layers = [
+        {**red, "width": 40, "height": 30, "gravity": "bottom-right", "x": 10, "y": "10%"},
+        {**red, "width": 40, "height": 20, "x": -5, "y": 7, "rotation": 90, "shadow": {"blur": 9, "x": 50}},
+        {"text": {"text": "Words", "size": "10%"}, "gravity": "bottom", "padding": 8},
+    ]
+    request = {"resize": {"width": 200, "height": 200, "mode": "fit"}, "output": {"format": "png"}}
+    made = await preview(client, id_, {**request, "layers": layers}, {"width": 50, "height": 50})
+    box, turned, words = made.metadata["layers"]
+    assert box == {"left": 150, "top": 150, "width": 40, "height": 30}
+    assert turned == {"left": -5, "top": 7, "width": 20, "height": 40}
+    assert abs(words["left"] + words["width"] / 2 - 100) <= 1
+    assert (words["top"] + words["height"], words["height"]) == (192, 24)
+    assert "layers" not in (await preview(client, id_, request)).metadata

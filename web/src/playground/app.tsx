@@ -12,12 +12,14 @@ import {
   type Document,
   fromDocument,
   groupsOf,
+  itemsOf,
   missingIn,
   suffixOf,
   toDocument,
   valuesOf,
   withValues,
 } from "./request";
+import { LayerBoxes } from "./layerboxes";
 import { Results } from "./results";
 import * as calls from "./calls";
 import { keys, ServiceError, takeLocalKey, told } from "../shared/service";
@@ -30,7 +32,7 @@ import type { Declarations, Group, ImageFacts, Other, Request, Size, Source } fr
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
 const ADDRESS_MS = 300; // browsers limit how often the address may change
-const TYPED = new Set(["text", "search", "url", "number", "password"]);
+const TYPED = new Set(["text", "search", "url", "number", "password", "textarea"]);
 
 export function App() {
   const [declarations, setDeclarations] = useState<Declarations | null>(null);
@@ -59,6 +61,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const [asking, setAsking] = useState(locked);
   const [refusal, setRefusal] = useState("");
   const [drawing, setDrawing] = useState<Drawing | null>(null);
+  const [selected, select] = useState<number | null>(null);
   const [dropping, setDropping] = useState(false);
   const [window, setWindow] = useState<Size | null>(null);
   const [looked, setLooked] = useState<Looked | null>(null);
@@ -131,6 +134,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, [error, lock]);
   const escape = useCallback(() => {
     setDrawing(null);
+    select(null);
     setLooked(null);
   }, []);
   useShortcuts(undo, redo, escape);
@@ -141,6 +145,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, []);
 
   const input = result?.facts.input;
+  const isSelected = selected !== null && selected < itemsOf(request, "layers").length;
   const facts = input ? { ...input, ...upright(input) } : null;
   const message = notice || (error?.message ?? warning);
   return (
@@ -180,7 +185,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
           busy={busy || opening}
           waiting={waitingFor(source, sent, opening)}
           stale={error !== null}
-          plain={drawing !== null}
+          plain={drawing !== null || isSelected}
           onWindow={resize}
           onDownload={() => {
             const of = isLooked ? { ...own, ...looked.other } : own;
@@ -197,6 +202,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
                 if (group) set((request) => withValues(request, group, values), drawing.group);
               }}
             />
+          )}
+          {!drawing && shown && shown.source === source && (
+            <LayerBoxes {...{ shown, request, selected }} onSelect={select} onChange={set} />
           )}
         </Stage>
         {message && (
@@ -219,8 +227,12 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       </main>
       <Controls
         groups={groups}
+        parts={declared.parts}
         request={request}
         size={facts ?? NO_SIZE}
+        frame={result?.facts.output ?? facts ?? NO_SIZE}
+        selected={selected}
+        onSelect={select}
         problems={error?.problems ?? []}
         drawing={drawing}
         onDraw={setDrawing}
@@ -307,7 +319,8 @@ function useShortcuts(undo: () => void, redo: () => void, escape: () => void): v
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.key === "Escape") escape();
-      const typing = event.target instanceof HTMLInputElement && TYPED.has(event.target.type);
+      const field = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+      const typing = field && TYPED.has((event.target as HTMLInputElement).type);
       if (!(event.ctrlKey || event.metaKey) || typing) return;
       const key = event.key.toLowerCase();
       if (key !== "z" && key !== "y") return;

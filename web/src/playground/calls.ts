@@ -36,6 +36,35 @@ export async function addWatermark(file: Blob, name: string): Promise<Watermark>
   return (await post("/1.0/watermarks", { body })).watermark;
 }
 
+/** Returns the families of fonts that texts may use. They stay the same as long as the page is open. */
+export function families(): Promise<string[]> {
+  knownFamilies ??= get("/playground/fonts.json").then(
+    ({ families }) => families,
+    (reason: unknown) => {
+      knownFamilies = null;
+      throw reason;
+    },
+  );
+  return knownFamilies;
+}
+
+let knownFamilies: Promise<string[]> | null = null;
+const samples = new Map<string, Promise<string>>();
+
+/** Returns the address of a sample of a font. */
+export function fontSample(family: string): Promise<string> {
+  const known = samples.get(family) ?? loadedSample(family);
+  samples.set(family, known);
+  known.catch(() => samples.delete(family));
+  return known;
+}
+
+async function loadedSample(family: string): Promise<string> {
+  const response = await call(`playground/fonts/${encodeURIComponent(family)}`);
+  if (!response.ok) throw await refused(response);
+  return URL.createObjectURL(await response.blob());
+}
+
 export async function example(name: string, known: string[]): Promise<Source> {
   if (!known.includes(name)) throw new Error(`There is no example '${name}'. Choose one of ${known.join(", ")}.`);
   const response = await call(`playground/examples/${encodeURIComponent(name)}`);

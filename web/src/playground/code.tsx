@@ -6,7 +6,7 @@ import type { Document } from "./request";
 import { told } from "../shared/service";
 import { urls, type Urls, type Watermark, watermarks } from "./calls";
 import * as snippets from "./snippets";
-import type { Declarations, Request, Result, Source, SourceFacts, Value } from "./types";
+import type { Declarations, Request, Result, Source, SourceFacts } from "./types";
 
 interface Props {
   declarations: Declarations;
@@ -20,7 +20,6 @@ const DELAY_MS = 200;
 const UNSIGNED = "unsigned: the account has no signing key, or the API key lacks the scope admin";
 const UNKNOWN_SOURCE = "https://example.org/";
 const STAND_IN = "https://example.org/… stands for the address of the picture: fetch it from there to get a URL that works.";
-const MARK = "logo.png";
 
 /** The request in one language. */
 interface Snippet {
@@ -34,8 +33,8 @@ interface Snippet {
 
 export function Code({ declarations, source, request, document, result }: Props) {
   const format = result?.facts.output.format ?? "jpg";
-  const mark = useMarkName(request.watermark?.id);
-  const asked = { declarations, source, request, document, format, mark };
+  const marks = useMarkNames(snippets.idsOf(request).length > 0);
+  const asked = { declarations, source, request, document, format, marks };
   const facts = useFacts(result?.facts.input);
   const place = source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg");
   const { made, failure } = useUrls(place, document, facts);
@@ -115,11 +114,13 @@ function useUrls(source: string, document: Document, facts: SourceFacts | null):
   return current ? found : {};
 }
 
-/** Returns the file name of a watermark of the account. */
-function useMarkName(id: Value | undefined): string {
-  const [known, setKnown] = useState<Watermark[]>([]);
+/** Returns the file names of the account's watermarks by id, if a request needs them. */
+function useMarkNames(needed: boolean): ReadonlyMap<string, string> {
+  const [known, setKnown] = useState<ReadonlyMap<string, string>>(new Map());
   useEffect(() => {
-    if (id !== undefined) watermarks().then(setKnown, () => undefined);
-  }, [id]);
-  return known.find((item) => item.id === id)?.name || MARK;
+    if (!needed) return;
+    const named = (all: Watermark[]) => new Map(all.map(({ id, name }): [string, string] => [id, name]));
+    watermarks().then((all) => setKnown(named(all)), () => undefined);
+  }, [needed]);
+  return known;
 }

@@ -1,22 +1,26 @@
 /** The control of one parameter. */
 
-import type { TargetedEvent, TargetedInputEvent } from "preact";
+import type { ComponentChildren, TargetedEvent, TargetedInputEvent } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { FontField } from "./font";
 import { Gravity } from "./gravity";
+import { converted, isPercent, percent, wholeOf } from "./layers";
 import { label } from "./search";
 import { fromSlider, rangeOf, STEPS, toSlider, usualOf } from "./slider";
-import type { Param, Size, Value } from "./types";
+import type { Param, Plain, Size } from "./types";
 
 export interface ControlProps {
   param: Param;
-  value: Value | undefined;
+  value: Plain | undefined;
   size: Size;
   error: string | undefined;
-  onChange: (value: Value | null) => void;
+  /** It cannot be left out. */
+  fixed?: boolean;
+  onChange: (value: Plain | null) => void;
 }
 
 /** A label, the input for this kind of parameter, and below it an error of the service. */
-export function Control({ param, value, size, error, onChange }: ControlProps) {
+export function Control({ param, value, size, error, fixed, onChange }: ControlProps) {
   const id = useId();
   const given = value !== undefined;
   const [unreadable, setUnreadable] = useState(false);
@@ -32,7 +36,7 @@ export function Control({ param, value, size, error, onChange }: ControlProps) {
         <label for={id} id={`${id}-label`} title={param.doc}>
           {label(param)}
         </label>
-        {given && (
+        {given && !fixed && (
           <button type="button" class="clear" aria-label={`Reset ${label(param)}`} onClick={() => onChange(null)}>
             ×
           </button>
@@ -51,14 +55,14 @@ export function Control({ param, value, size, error, onChange }: ControlProps) {
   );
 }
 
-interface FieldProps {
+export interface FieldProps {
   param: Param;
-  value: Value | undefined;
+  value: Plain | undefined;
   size: Size;
   id: string;
   described: string;
   invalid: boolean;
-  onChange: (value: Value | null) => void;
+  onChange: (value: Plain | null) => void;
   /** Reports if the typed text is not a number. */
   setUnreadable: (unreadable: boolean) => void;
 }
@@ -75,13 +79,17 @@ function Field(props: FieldProps) {
       return <Choice {...props} />;
     case "HexColor":
       return <ColorField {...props} />;
+    case "LengthKind":
+      return <LengthField {...props} />;
+    case "Content":
+      return <Letters {...props} />;
     default:
-      return <TextField {...props} />;
+      return props.param.name === "font" ? <FontField {...props} /> : <TextField {...props} />;
   }
 }
 
 /** Returns properties of a field that keep the typed text until it is finished, also if the field is drawn again. */
-function useTyped(value: string, onDone: (text: string) => void) {
+export function useTyped(value: string, onDone: (text: string) => void) {
   const [typed, setTyped] = useState<string | null>(null);
   return {
     value: typed ?? value,
@@ -97,7 +105,7 @@ function useTyped(value: string, onDone: (text: string) => void) {
 const UNSET = "auto";
 const UNSET_FORMAT = "as the source"; // auto is a format of its own
 
-function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable }: FieldProps) {
+function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable, unit }: FieldProps & { unit?: ComponentChildren }) {
   const range = rangeOf(param, size);
   const usual = usualOf(param, size);
   const current = typeof value === "number" ? value : usual;
@@ -148,8 +156,58 @@ function NumberField({ param, value, size, id, described, invalid, onChange, set
           setUnreadable(event.currentTarget.validity.badInput); // then its value is empty
         }}
       />
-      <span class="unit">{shortUnit(param.unit)}</span>
+      {unit ?? <span class="unit">{shortUnit(param.unit)}</span>}
     </div>
+  );
+}
+
+const MOST_PERCENT = 100; // more is possible, and rare
+
+/** A length as a number of pixels or percent, with the choice of the unit. */
+function LengthField(props: FieldProps) {
+  const { param, value, size, onChange } = props;
+  const [chosen, setChosen] = useState("pixels");
+  const unit = value === undefined ? chosen : isPercent(value) ? "percent" : "pixels";
+  const { least = 0, most = MOST_PERCENT } = param;
+  const range: Partial<Param> =
+    unit === "pixels"
+      ? { kind: "Integer" }
+      : { kind: "Number", minimum: Math.max(least, -MOST_PERCENT), maximum: Math.min(most, MOST_PERCENT), default: null };
+  return (
+    <NumberField
+      {...props}
+      param={{ ...param, ...range, unit }}
+      value={isPercent(value) ? parseFloat(value) : value}
+      onChange={(next) => onChange(typeof next === "number" && unit === "percent" ? percent(next) : next)}
+      unit={
+        <select
+          class="unit"
+          aria-label={`Unit of ${label(param)}`}
+          value={unit}
+          onChange={(event) => {
+            setChosen(event.currentTarget.value);
+            if (value !== undefined) onChange(converted(value, wholeOf(param.name, size)));
+          }}
+        >
+          <option value="pixels">px</option>
+          <option value="percent">%</option>
+        </select>
+      }
+    />
+  );
+}
+
+/** Letters of several lines. The picture follows while they are typed. */
+function Letters({ value, id, described, invalid, onChange }: FieldProps) {
+  return (
+    <textarea
+      id={id}
+      aria-describedby={described}
+      aria-invalid={invalid}
+      rows={2}
+      value={typeof value === "string" ? value : ""}
+      onInput={(event) => onChange(event.currentTarget.value)}
+    />
   );
 }
 

@@ -1,31 +1,45 @@
 /** All controls: a folded group for each operation and filter, found by a search box. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../shared/service";
 import { Control } from "./control";
 import { type Drawing, drawings } from "./drawing";
 import type { Change } from "./history";
-import { allowed, groupPath, valuesOf, without, withValue } from "./request";
+import { ArrayField } from "./parts";
+import { allowed, arrayOf, groupPath, isArray, valuesOf, without, withValue } from "./request";
 import { found } from "./search";
-import type { Group, Param, Request, Size } from "./types";
+import type { Group, Param, Plain, Request, Size } from "./types";
 import { WatermarkChoice } from "./watermark";
 
 interface Props {
   groups: Group[];
+  parts: Group[];
   request: Request;
+  /** The size of the source. */
   size: Size;
+  /** The size of the result. */
+  frame: Size;
+  /** The layer that is edited. */
+  selected: number | null;
+  onSelect: (place: number | null) => void;
   problems: Problem[];
   drawing: Drawing | null;
   onDraw: (drawing: Drawing | null) => void;
   onChange: (change: Change, touched?: string) => void;
 }
 
+const LAYERS = "layers";
 const FIRST = "output"; // format and quality matter to everybody; the other groups stand in the order of application
 const OPEN_AT_FIRST = [FIRST, "resize", "adjust"];
 
-export function Controls({ groups, request, size, problems, drawing, onDraw, onChange }: Props) {
+export function Controls(props: Props) {
+  const { groups, request, size, problems, selected, drawing, onDraw, onChange } = props;
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(OPEN_AT_FIRST));
+  const [opened, setOpened] = useState<number | null>(null); // the item of an array that is not on the picture
+  useEffect(() => {
+    if (selected !== null) setOpen((before) => new Set([...before, LAYERS]));
+  }, [selected]);
   const ordered = [...groups.filter(({ key }) => key === FIRST), ...groups.filter(({ key }) => key !== FIRST)];
   const results = found(ordered, search, (group) => allowed(group, valuesOf(request, group.key)));
   const toggle = (key: string) => {
@@ -90,7 +104,23 @@ export function Controls({ groups, request, size, problems, drawing, onDraw, onC
                   );
                 })}
                 {wrong && <p class="error">{wrong.message}</p>}
-                {params.map((param) => (
+                {isArray(group) && (
+                  <ArrayField
+                    {...props}
+                    {...(group.key === LAYERS ? {} : { frame: size, selected: opened, onSelect: setOpened })}
+                    path={group.key}
+                    part={group.params[0]?.part}
+                    most={group.params[0]?.most}
+                    items={arrayOf(values[group.key])}
+                    onEdit={(change, touched) =>
+                      onChange((request) => {
+                        const items = change(arrayOf(valuesOf(request, group.key)[group.key]));
+                        return withValue(request, group, group.key, items.length ? items : null, size);
+                      }, touched)
+                    }
+                  />
+                )}
+                {!isArray(group) && params.map((param) => (
                   <ParamControl
                     key={param.name}
                     {...{ group, param, request, size, onChange }}
@@ -117,7 +147,7 @@ interface ParamProps {
 }
 
 function ParamControl({ group, param, request, size, error, onChange }: ParamProps) {
-  const value = valuesOf(request, group.key)[param.name];
+  const value = valuesOf(request, group.key)[param.name] as Plain | undefined;
   const change = (next: typeof value | null) =>
     onChange((request) => withValue(request, group, param.name, next ?? null, size), param.option);
   if (group.key === "watermark" && param.name === "id") {

@@ -1,6 +1,6 @@
 /** Gravity: a grid of nine places, and words such as face for what is found in the picture. */
 
-import type { Param, Value } from "./types";
+import type { Param, Plain } from "./types";
 
 const PLACES = [
   ["top-left", "top", "top-right"],
@@ -10,10 +10,10 @@ const PLACES = [
 
 interface Props {
   param: Param;
-  value: Value | undefined;
+  value: Plain | undefined;
   id: string;
   described: string;
-  onChange: (value: Value | null) => void;
+  onChange: (value: Plain | null) => void;
 }
 
 export function Gravity({ param, value, id, described, onChange }: Props) {

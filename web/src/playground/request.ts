@@ -1,6 +1,6 @@
 /** Requests: pure functions that change them and write them as JSON documents. */
 
-import type { Declarations, Group, Param, Request, Rule, Size, Value, Values } from "./types";
+import type { Declarations, Group, Param, Plain, Request, Rule, Size, Value, Values } from "./types";
 
 export type Document = Record<string, unknown>;
 
@@ -40,11 +40,12 @@ export function toDocument(request: Request, groups: Group[]): Document {
   const found: Document = {};
   const filters: [string, Values][] = [];
   const listed = groups.some((group) => group.place !== undefined);
-  for (const { key, filter } of groups) {
+  for (const group of groups) {
+    const { key, filter } = group;
     const values = request[key];
     if (!values) continue;
     if (filter) filters.push([nameOf(key), values]);
-    else found[key] = values;
+    else found[key] = isArray(group) ? values[key] : values;
     if (filter) found.filter = listed ? filters.map((one) => Object.fromEntries([one])) : Object.fromEntries(filters);
   }
   return found;
@@ -56,6 +57,10 @@ export function fromDocument(document: Document, declared: Group[]): Request {
   const filters = filtersOf(document, declared);
   for (const [key, part] of [...Object.entries(document), ...filters]) {
     const group = declared.find((item) => item.key === nameOf(key) && item.filter === filters.some(([one]) => one === key));
+    if (group && isArray(group) && Array.isArray(part)) {
+      const items = part.filter(isObject).map(withoutNulls);
+      if (items.length) found[key] = { [key]: items };
+    }
     if (!group || !isObject(part)) continue;
     const known = group.params.filter((param) => isValue(part[param.name]));
     const values = known.map((param) => [param.name, part[param.name] as Value]);
@@ -96,6 +101,32 @@ export function nameOf(key: string): string {
   return key.replace(/^\d+:/, "");
 }
 
+/** Returns true if a group is an array of objects: its only parameter has the same name. */
+export function isArray(group: Group): boolean {
+  const [param] = group.params;
+  return param?.kind === "PartsKind" && param.name === group.key;
+}
+
+/** Returns the objects of an array. */
+export function itemsOf(request: Request, key: string): readonly Values[] {
+  return arrayOf(valuesOf(request, key)[key]);
+}
+
+/** Returns the objects of a parameter that is an array of them. */
+export function arrayOf(value: Value | undefined): readonly Values[] {
+  return Array.isArray(value) ? (value as readonly Values[]) : [];
+}
+
+/** Returns an object without nulls, which mean no value. */
+function withoutNulls(part: Document): Values {
+  const plain = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(plain);
+    return isObject(value) ? withoutNulls(value) : value;
+  };
+  const given = Object.entries(part).filter(([, value]) => value !== null);
+  return Object.fromEntries(given.map(([name, value]) => [name, plain(value)])) as Values;
+}
+
 function isNumbered(key: string): boolean {
   return nameOf(key) !== key;
 }
@@ -115,11 +146,15 @@ function isValue(value: unknown): value is Value {
  * makes a valid request.
  */
 export function withValue(request: Request, group: Group, name: string, value: Value | null, size: Size): Request {
-  const values = valuesOf(request, group.key);
+  return withValues(request, group, changed(group, valuesOf(request, group.key), name, value, size));
+}
+
+/** Returns the values of a group with a parameter set, or unset by null, and what `withValue` changes with it. */
+export function changed(group: Group, values: Values, name: string, value: Value | null, size: Size): Values {
   const param = group.params.find((item) => item.name === name);
   const usual = param && (value === param.default || (value === param.neutral && !param.required));
-  const changed = value === null || usual ? except(values, [name]) : { ...values, [name]: value };
-  return withValues(request, group, settled(group, changed, name, size));
+  const next = value === null || usual ? except(values, [name]) : { ...values, [name]: value };
+  return settled(group, next, name, size);
 }
 
 /** Returns a request with another output format, without the parameters that this format does not have. */
@@ -141,7 +176,7 @@ export function without(request: Request, key: string): Request {
   return except(request, [key]);
 }
 
-function except<T>(record: Readonly<Record<string, T>>, names: string[]): Record<string, T> {
+function except<T>(record: { readonly [name: string]: T }, names: string[]): Record<string, T> {
   return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
 }
 
@@ -156,8 +191,7 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
   let values: Record<string, Value> = { ...given };
   const has = (name: string) => values[name] !== undefined;
   const fill = (name: string) => {
-    const param = group.params.find((item) => item.name === name);
-    if (param && !has(name)) values[name] = initial(param, group, size);
+    values = filled(group, values, name, size);
   };
   const drop = (names: string[]) => {
     values = except(values, names.filter((name) => name !== touched));
@@ -168,19 +202,33 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
     if (rule.rule === "NotTogether" && first.includes(touched) && has(touched)) drop(second);
     if (rule.rule === "NotTogether" && second.includes(touched) && has(touched)) drop(first);
     if (rule.choice === touched && excludes(rule, values)) {
-      drop(rule.values?.length ? names.filter((item) => rule.values?.includes(values[item] ?? "")) : names);
+      drop(rule.values?.length ? names.filter((item) => rule.values?.includes((values[item] ?? "") as Plain)) : names);
     }
     if (rule.rule === "Needs" && touched === name && has(name)) fill(other);
     if (rule.rule === "Needs" && !has(other)) drop([name]);
   }
   if (!has(touched) && group.params.find((param) => param.name === touched)?.required) return {};
+  return completed(group, values, size);
+}
+
+/** Returns values with those that a group requires. */
+export function completed(group: Group, given: Values, size: Size): Values {
+  let values: Record<string, Value> = { ...given };
+  const fill = (name: string) => {
+    values = filled(group, values, name, size);
+  };
   group.params.filter((param) => param.required).forEach((param) => fill(param.name));
   for (const rule of group.rules) {
     const names = rule.names ?? [];
     if (rule.rule === "RequiredWhen" && holds(rule, values)) names.forEach(fill);
-    if (rule.rule === "AtLeastOne" && !names.some(has)) names.slice(0, 1).forEach(fill);
+    if (rule.rule === "AtLeastOne" && !names.some((name) => name in values)) names.slice(0, 1).forEach(fill);
   }
   return values;
+}
+
+function filled(group: Group, values: Record<string, Value>, name: string, size: Size): Record<string, Value> {
+  const param = group.params.find((item) => item.name === name);
+  return param && values[name] === undefined ? { ...values, [name]: initial(param, group, size) } : values;
 }
 
 /** Returns true if a rule forbids its parameters, or some of their values. */
@@ -190,7 +238,7 @@ function excludes(rule: Rule, values: Values): boolean {
 
 function holds(rule: Rule, values: Values): boolean {
   const value = values[rule.choice ?? ""];
-  return value === undefined ? rule.default === true : rule.options?.includes(value) === true;
+  return value === undefined ? rule.default === true : rule.options?.includes(value as Plain) === true;
 }
 
 /** Returns a first value that shows the effect of the parameter. */
@@ -207,6 +255,8 @@ function initial(param: Param, group: Group, size: Size): Value {
       return "1:1";
     case "Text":
       return "";
+    case "Content":
+      return "Text";
     default:
       if (param.unit === "pixels") return Math.min(maximum, Math.max(minimum, pixels(param.name, size)));
       return neutral === null || neutral === minimum || neutral === maximum ? (minimum + maximum) / 2 : neutral;

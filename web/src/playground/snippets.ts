@@ -1,8 +1,10 @@
 /** The request in other languages. Values are quoted for the shell or for Python. */
 
-import { type Document, suffixOf } from "./request";
+import { type Document, isArray, itemsOf, suffixOf } from "./request";
 import { address } from "../shared/service";
-import type { Declarations, Group, Request, Source, Value } from "./types";
+import type { Declarations, Group, Plain, Request, Source, Values } from "./types";
+
+const MARK = "logo.png";
 
 interface Asked {
   declarations: Declarations;
@@ -10,8 +12,8 @@ interface Asked {
   request: Request;
   document: Document;
   format: string;
-  /** The file name of the watermark. */
-  mark: string;
+  /** The file names of watermarks, by id. */
+  marks: ReadonlyMap<string, string>;
 }
 
 export function json({ document, source }: Asked): string {
@@ -41,8 +43,8 @@ export function curl(asked: Asked): string {
 }
 
 export function python(asked: Asked): string {
-  const id = asked.request.watermark?.id;
-  const marks = id === undefined ? "" : `, watermarks={${quoted(String(id))}: ${quoted(path(asked.mark))}}`;
+  const named = idsOf(asked.request).map((id) => `${quoted(id)}: ${quoted(fileOf(id, asked))}`);
+  const marks = named.length ? `, watermarks={${named.join(", ")}}` : "";
   return [
     "import imgsvc_core as imgsvc",
     "",
@@ -55,26 +57,44 @@ export function python(asked: Asked): string {
 export function command(asked: Asked): string {
   const { groups } = asked.declarations;
   const start = `imgsvc process ${shell(input(asked))} -o ${shell(output(asked))}`;
-  if (groups.some((group) => group.place !== undefined)) {
-    return `echo ${shell(JSON.stringify(withMark(asked)))} | ${start} --spec -`; // flags have no order
+  if (groups.some((group) => group.place !== undefined || (isArray(group) && asked.request[group.key]))) {
+    return `echo ${shell(JSON.stringify(withFiles(asked)))} | ${start} --spec -`; // flags have no order
   }
   const flags = groups.flatMap((group) => flagsOf(group, asked));
   return [start, ...flags].join(" \\\n  ");
 }
 
-/** Returns the document with a file in place of the watermark's id, as the command expects it. */
-function withMark({ document, request: { watermark }, mark }: Asked): Document {
-  return watermark ? { ...document, watermark: { ...watermark, id: path(mark) } } : document;
+/** Returns the ids of the uploaded pictures that a request names. */
+export function idsOf(request: Request): string[] {
+  const pictures = itemsOf(request, "layers").map(({ picture }) => picture as Values | undefined);
+  const ids = [request.watermark, ...pictures].map((values) => values?.id);
+  return [...new Set(ids.filter((id) => typeof id === "string" && id !== ""))] as string[];
 }
 
-function flagsOf(group: Group, { request, mark }: Asked): string[] {
-  const values = request[group.key] ?? {};
+/** Returns the document with files in place of the ids of pictures, as the command expects it. */
+function withFiles(asked: Asked): Document {
+  const { document, request } = asked;
+  const { watermark } = request;
+  const layers = itemsOf(request, "layers").map((layer) => {
+    const id = (layer.picture as Values | undefined)?.id;
+    return typeof id === "string" ? { ...layer, picture: { source: fileOf(id, asked) } } : layer;
+  });
+  const marked = watermark ? { ...document, watermark: { ...watermark, id: fileOf(watermark.id as string, asked) } } : document;
+  return layers.length ? { ...marked, layers } : marked;
+}
+
+function fileOf(id: string, { marks }: Asked): string {
+  return path(marks.get(id) ?? MARK);
+}
+
+function flagsOf(group: Group, asked: Asked): string[] {
+  const values = asked.request[group.key] ?? {};
   return group.params.flatMap((param) => {
     const value = values[param.name];
-    if (value === undefined) return [];
+    if (value === undefined || typeof value === "object") return [];
     if (typeof value === "boolean") return [`--${value ? "" : "no-"}${param.option}`];
     const file = group.key === "watermark" && param.name === "id";
-    return [`--${param.option} ${shell(file ? path(mark) : String(value))}`];
+    return [`--${param.option} ${shell(file ? fileOf(String(value), asked) : String(value))}`];
   });
 }
 
@@ -106,14 +126,14 @@ function quoted(text: string): string {
 }
 
 function literal(value: unknown, indent: string): string {
-  if (typeof value !== "object" || value === null) return plain(value as Value);
+  if (typeof value !== "object" || value === null) return plain(value as Plain);
   if (Array.isArray(value)) return `[${value.map((item) => literal(item, indent)).join(", ")}]`;
   const inner = `${indent}    `;
   const lines = Object.entries(value).map(([name, item]) => `${inner}${quoted(name)}: ${literal(item, inner)},\n`);
   return lines.length ? `{\n${lines.join("")}${indent}}` : "{}";
 }
 
-function plain(value: Value): string {
+function plain(value: Plain): string {
   if (typeof value === "boolean") return value ? "True" : "False";
   return typeof value === "string" ? quoted(value) : String(value);
 }

@@ -31,7 +31,7 @@ const KEY_FACTOR = 1.25;
 const WHEEL_FACTOR = 1.0015; // of a pixel; a notch of most wheels is 100 or 120
 const LINE = 16;
 const LATE_MS = 300;
-const OWN_POINTERS = ".divider, .crop";
+const OWN_POINTERS = ".divider, .crop, .layer-box";
 
 export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
   const [divider, setDivider] = useState(50);

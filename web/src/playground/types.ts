@@ -6,7 +6,9 @@ type Known = Answer<"/playground/declarations.json">;
 type Declared = Known["groups"][number];
 export type Param = Declared["params"][number];
 export type Rule = Declared["rules"][number];
-export type Value = NonNullable<Param["default"]>;
+export type Plain = NonNullable<Param["default"]>;
+/** A value of a parameter: plain, an object of parameters, or an array of such objects. */
+export type Value = Plain | Values | readonly Values[];
 
 /** An operation or a filter with its parameters. */
 export interface Group extends Declared {
@@ -16,10 +18,14 @@ export interface Group extends Declared {
 
 export interface Declarations extends Known {
   groups: Group[];
+  /** What arrays and objects hold. */
+  parts: Group[];
 }
 
 /** Values that were given, by parameter. */
-export type Values = Readonly<Record<string, Value>>;
+export interface Values {
+  readonly [name: string]: Value;
+}
 
 /** Values that were given, by operation or filter and by parameter. */
 export type Request = Readonly<Record<string, Values>>;
@@ -27,6 +33,7 @@ export type Request = Readonly<Record<string, Values>>;
 export type Facts = Answer<"/playground/previews/{source}", "post">;
 export type ImageFacts = Facts["input"];
 export type SourceFacts = Pick<ImageFacts, "width" | "height" | "orientation" | "frames">;
+export type LayerBox = NonNullable<Facts["layers"]>[number];
 export type PlanStep = NonNullable<Facts["plan"]>[number];
 
 export interface Size {

@@ -3,12 +3,12 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { told } from "../shared/service";
 import { addWatermark, type Watermark, watermarks } from "./calls";
-import type { Value } from "./types";
+import type { Plain } from "./types";
 
 interface Props {
-  value: Value | undefined;
+  value: Plain | undefined;
   error: string | undefined;
-  onChange: (value: Value | null) => void;
+  onChange: (value: Plain | null) => void;
 }
 
 export function WatermarkChoice({ value, error, onChange }: Props) {
