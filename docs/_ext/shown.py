@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from gallery import GALLERY
 
 import imgsvc_core as imgsvc
 
@@ -138,6 +139,10 @@ AMOUNTS = [{"value": value} for value in (5, 15, 30, 60, 100)]
 DUOTONES = (("ffffff", "000000"), ("ffd9a0", "1b1464"), ("ffb199", "003b46"), ("e8ff8b", "3d0c45"))
 
 STRIPS: dict[str, Strip] = {
+    **{
+        f"gallery.{name}": Strip(item.source, [(item.caption, item.request)])
+        for name, item in GALLERY.items()
+    },
     "first": Strip(
         "portrait.jpg",
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from gallery import GALLERY
 from shown import STRIPS
 
 from imgsvc_core import errors
@@ -385,7 +387,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
         endpoints,
         service_errors,
     )
-}
+} | {f"gallery.{name}": functools.partial(getattr, item, "code") for name, item in GALLERY.items()}
 
 
 def page_of(path: str) -> str:
