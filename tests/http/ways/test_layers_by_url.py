@@ -120,6 +120,10 @@ async def test_a_changed_picture_of_a_layer_is_another_picture(source: str, lay:
     assert "304 /marks/b.png" in lay.web.log
     known = await lay.get(url, If_None_Match=first.headers["ETag"])
     assert known.status == 304
+    assert (await lay.get(url, If_Match=first.headers["ETag"])).status == 200
+    # The date of the source tells nothing about its layers.
+    assert "Last-Modified" not in first.headers
+    assert (await lay.get(url, If_Modified_Since="Fri, 01 Jan 2038 00:00:00 GMT")).status == 200
     lay.web.pages["/marks/b.png"] = Page(OTHER, {"ETag": '"2"', "Cache-Control": "max-age=0"})
     changed = await lay.get(url, If_None_Match=first.headers["ETag"])
     assert changed.status == 200

@@ -126,6 +126,19 @@ async def test_ids_of_uploaded_images(site: Site) -> None:
         assert reply.headers["Cache-Control"] == "public, max-age=90"
 
 
+async def test_words_of_imagor(site: Site) -> None:
+    pytest.importorskip("fontpkg_inter")
+    words = ("text(%3Cb%3E+Hi,-9,center,sans-bold-30,white)", "label(Hi,right,bottom,20,red,30)", "invert()")
+    asked = [of_imagor(f"90x60/filters:{item}:format(png)/photo.jpg") for item in words]
+    replies = [await site.get(path) for path in asked]
+    assert [(reply.status, reply.picture.size) for reply in replies] == [(200, (90, 60))] * 3
+    assert len({reply.body for reply in replies}) == 3
+    assert (await site.get(asked[0])).headers["X-Svc-Cache"] == "hit"
+    for wrong, status in (("text(a,0,0,Arial-20)", 400), ("label(a%00b,0,0)", 406)):
+        reply = await site.get(of_imagor(f"90x60/filters:{wrong}/photo.jpg"))
+        assert (reply.status, reply.json["error"]) == (status, "dialect_error"), reply.body
+
+
 async def test_urls_of_imagor(site: Site) -> None:
     reply = await site.get(of_imagor("20x10/filters:fill(white):format(png)/photo.jpg"))
     assert (reply.status, reply.picture.format, reply.picture.size) == (200, "PNG", (20, 10)), reply.body
