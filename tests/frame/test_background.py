@@ -157,6 +157,34 @@ def test_the_blurred_copy_is_of_the_picture_before_masks_and_space() -> None:
     assert abs(green.mean()) < 2
 
 
+def test_the_copy_is_of_the_filtered_picture() -> None:
+    request = {"adjust": {"invert": True}, "canvas": {"width": 640}}
+    inverted = shown(PHOTO, {"kind": "blur"}, **request)
+    np.testing.assert_array_equal(inverted, shown(255 - PHOTO, {"kind": "blur"}, canvas={"width": 640}))
+    inverted = shown(PHOTO, {"kind": "average"}, **request)
+    assert np.abs(inverted[0, 0] - (255 - PHOTO.mean((0, 1)))).max() < 1.1
+
+
+def test_space_around_the_picture_has_no_part_in_its_copy() -> None:
+    red = np.full((60, 60, 3), (255, 0, 0), np.uint8)
+    for kind in ("blur", "average"):
+        filled = {"resize": {"width": 90, "height": 60, "mode": "fill", "background": "00FF00"}}
+        found = shown(red, {"kind": kind}, **filled, canvas={"height": 80})
+        assert (found[:10] == [255, 0, 0]).all()
+        green = {"size": 9, "background": "00FF00", "left": 0}
+        found = shown(red, {"kind": kind}, mask={"shape": "ellipse"}, padding=green)
+        assert (found[9, 0] == [255, 0, 0]).all()
+
+
+def test_the_copy_of_a_rotated_picture_is_what_fills_a_rectangle() -> None:
+    halves = np.zeros((100, 160, 3), np.uint8)
+    halves[:, :80] = 255, 0, 0
+    halves[:, 80:] = 0, 0, 255
+    found = shown(halves, {"kind": "blur", "amount": 20}, rotate={"angle": 10})
+    assert np.abs(found[0, 0] - np.array([255.0, 0, 0])).max() < 3
+    assert np.abs(found[-1, -1] - np.array([0.0, 0, 255])).max() < 3
+
+
 def test_rotated_pictures_leave_no_corners_in_their_copy() -> None:
     found = shown(np.full((100, 160, 3), (200, 60, 20), np.uint8), {"kind": "blur"}, rotate={"angle": 33})
     assert np.abs(found - np.array([200, 60, 20], float)).max() < 1.1
