@@ -1,4 +1,4 @@
-"""Layers that the gallery of the documentation shows: a picture and the JSON of each."""
+"""Layers that the gallery of the documentation shows: a picture and the request of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Shown:
 
     @property
     def code(self) -> str:
-        """The layers as a block of JSON, with a line for each short part."""
-        return f"```json\n{_written(self.layers)}\n```"
+        """The request as a block of JSON, with a line for each short part."""
+        return f"```json\n{_written(self.request)}\n```"
 
 
 def _written(value: Any, indent: int = 0) -> str:
