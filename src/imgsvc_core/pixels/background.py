@@ -8,7 +8,7 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import fit_for, over, to_rgb
-from imgsvc_core.pixels.channels import in_bytes, is_deep, split_alpha
+from imgsvc_core.pixels.channels import in_bytes, is_deep, split_alpha, without_idle_alpha
 from imgsvc_core.pixels.ground import plain
 from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.shapes import flatten
@@ -24,10 +24,11 @@ _DEEPER = 257  # from 8 to 16 bits
 
 def make_backdrop(frame: ScaledFrame, step: MakeBackdrop, run: Run) -> ScaledFrame:
     """Keep a blurred copy of a frame, or the average color of the first frame, for its background."""
+    part = without_idle_alpha(frame.image.crop(*step.part))  # space around it may have brought the alpha
     if step.background.kind == "average":
-        run.backdrop = run.once(step, lambda: average(frame.image.crop(*step.part)))
+        run.backdrop = run.once(step, lambda: average(part))
     else:
-        run.backdrop = _blurred(frame.image, step)
+        run.backdrop = _blurred(part, step)
     return frame
 
 
@@ -59,14 +60,13 @@ def average(image: pyvips.Image) -> Color:
     return Color(*(min(255, round(mean)) for mean in (means if len(means) == 3 else means * 3)))
 
 
-def _blurred(image: pyvips.Image, step: MakeBackdrop) -> pyvips.Image:
+def _blurred(part: pyvips.Image, step: MakeBackdrop) -> pyvips.Image:
     """Return a blurred copy of a part that covers the frame, as small as `MakeBackdrop` says.
 
     It has 16 bits, so that levels of the enlarged copy show no edges. Transparent parts have the average
     color below them.
     """
-    part, size = image.crop(*step.part), step.made
-    have = _of(part)
+    have, size = _of(part), step.made
     small = in_memory(resampling.resample(part, have, *size, covering(have, step.size)))
     ground = average(small)
     if not is_deep(small):
