@@ -13,12 +13,13 @@ function buffer(path) {
   return buffers.get(path);
 }
 
-function pipeline({ input, buffered, options, resize, crop, blur, mark, format, save }) {
+function pipeline({ input, buffered, options, resize, crop, blur, mark, layers, format, save }) {
   let image = sharp(buffered ? buffer(input) : input, options);
   if (crop) image = image.rotate(90).extract(crop);
   if (resize) image = image.resize(resize.width, resize.height, { fit: "fill" });
   if (blur) image = image.blur(blur);
   if (mark) image = image.composite([{ input: buffer(mark), gravity: "southeast" }]);
+  if (layers) image = image.composite(layers.map((layer) => ({ ...layer, input: buffer(layer.input) })));
   return image.toFormat(format, save);
 }
 

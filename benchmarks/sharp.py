@@ -30,8 +30,8 @@ class Sharp:
 
         ``input`` path, ``buffered`` to read it only once, sharp's ``options``, ``crop`` after a turn by 90
         degrees, ``resize`` with width and height, ``blur`` as a standard deviation, ``mark`` a path,
-        ``format`` and its ``save`` options, ``output`` path or nothing for a buffer, ``keep`` a path to write
-        the buffer to.
+        ``layers`` with ``input`` (a path), ``left`` and ``top``, ``format`` and its ``save`` options,
+        ``output`` path or nothing for a buffer, ``keep`` a path to write the buffer to.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None

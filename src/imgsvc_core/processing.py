@@ -373,7 +373,7 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
                 served = {one: attrs.evolve(plan, load=settings) for one, plan in again.items()}
                 told = attrs.evolve(info, colorspace=opened.info.colorspace)
             if len(served) > 1 and isinstance(image, Raster):
-                image.pixels.flags.writeable = False
+                image.pixels.setflags(write=False)
             elif len(served) > 1:
                 shared = decoded_bound(info, settings)
                 check_memory(shared + max(plan.memory for plan in served.values()), job.limits)

@@ -67,7 +67,7 @@ def _with_layers(raster: Raster, run: Run) -> Raster:
     if not steps:
         return raster
     pixels = raster.pixels
-    if not pixels.flags.writeable:
+    if not pixels.flags["W"]:
         pixels = pixels.copy()
     return attrs.evolve(raster, pixels=_laid_in_array(pixels, steps, run, raster.threads))
 
