@@ -138,3 +138,8 @@ def test_qualities_of_both_grow_together() -> None:
     own = [jpegli.own_quality(quality) for quality in range(20, 90)]
     assert own == sorted(own)
     assert (own[0], own[-1]) == (13, 89)
+
+
+@pytest.mark.parametrize("quality", [*range(20, 90, 4), 89])
+def test_their_tables_tell_the_quality(quality: int) -> None:
+    assert facts(write(vips(part("coffee")), quality=quality)).quality == pytest.approx(quality, abs=2)

@@ -20,15 +20,22 @@ _CHROMINANCE = (
     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
 )  # fmt: skip
 
+# Sums of jpegli's luminance at qualities of libjpeg that look the same: see `jpeg.jpegli`. Only jpegli has
+# finer tables for color.
+_JPEGLI_SUMS = (6479, 3982, 3027, 2318, 1919, 1464, 966, 592)
+_JPEGLI_QUALITIES = (20, 30, 40, 50, 60, 70, 80, 89)
+
 
 @functools.lru_cache(maxsize=256)
 def estimate_quality(luminance: Sequence[int], chrominance: Sequence[int] = ()) -> int:
     """Return the quality 1 to 100 at which libjpeg makes tables of the nearest sum.
 
     The sum of all entries falls with every step of the quality, so that the answer is exact for tables of
-    libjpeg and its descendants and the nearest in coarseness for others. The order of the
-    entries does not matter.
+    libjpeg and its descendants and the nearest in coarseness for others. Tables of jpegli give the quality at
+    which photographs look the same by libjpeg. The order of the entries does not matter.
     """
+    if (quality := _by_jpegli(sum(luminance), sum(chrominance))) is not None:
+        return quality
     color = bool(chrominance)
     total = sum(luminance) + sum(chrominance)
     above = bisect_left(range(1, 101), -total, key=lambda quality: -_scaled_sum(color, quality)) + 1
@@ -41,3 +48,14 @@ def _scaled_sum(color: bool, quality: int) -> int:
     base = _LUMINANCE + _CHROMINANCE if color else _LUMINANCE
     scale = 5000 // quality if quality < 50 else 200 - 2 * quality
     return sum(min(255, max(1, (entry * scale + 50) // 100)) for entry in base)
+
+
+def _by_jpegli(luminance: int, chrominance: int) -> int | None:
+    """Return the quality behind tables of jpegli by their sums, or None for those of others."""
+    if not (chrominance < luminance and _JPEGLI_SUMS[-1] <= luminance <= _JPEGLI_SUMS[0] and chrominance):
+        return None
+    place = max(1, bisect_left(_JPEGLI_SUMS, -luminance, key=lambda total: -total))
+    (above, below), (low, high) = (
+        points[place - 1 : place + 1] for points in (_JPEGLI_SUMS, _JPEGLI_QUALITIES)
+    )
+    return round(low + (high - low) * (above - luminance) / (above - below))
