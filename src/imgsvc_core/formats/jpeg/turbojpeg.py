@@ -14,7 +14,7 @@ import pyvips
 from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.vipsimage import size_of
-from imgsvc_core.formats.boundary import damaged
+from imgsvc_core.formats.boundary import damaged, failure_of_machine
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
@@ -77,6 +77,8 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
             )
             size = pixels.shape[1], pixels.shape[0]
     except (ValueError, pyvips.Error) as error:
+        if machine := failure_of_machine(error):
+            raise machine from error
         complaint = error.detail if isinstance(error, pyvips.Error) else str(error)
         if _tells_damage(complaint, source, scan):
             raise damaged("jpg", error) from error
