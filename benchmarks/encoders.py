@@ -1,0 +1,208 @@
+"""Bytes and CPU of our default encoders at equal SSIMULACRA2, beside the defaults of others.
+
+``python -m benchmarks.encoders docs/quality.md`` also writes the table there. Each picture of
+`benchmarks.corpus` is encoded at our default quality. Others encode it at two qualities, and their bytes at
+our score are interpolated, or left out where the score is far beyond theirs. Transparent pictures are laid on
+white. PNG has no loss, so that only bytes and time count.
+"""
+
+from __future__ import annotations
+
+import io
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
+import pyvips
+from PIL import Image
+from tests.support import photos
+from tests.support.photos import Pixels
+
+from benchmarks.corpus import CORPUS
+from benchmarks.harness import Bound, print_table, stay_on_one_cpu, verdict, write_table
+from imgsvc_core.formats.saving import save
+from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.similarity.ssimulacra2 import Original
+
+ROUNDS = 3
+ENOUGH = 0.1  # seconds of CPU in which rounds are not worth repeating
+QUALITIES: Mapping[str, Sequence[int]] = {"jpg": (70, 85), "webp": (70, 85), "avif": (50, 75), "png": (0,)}
+MARKS = ("<!-- encoders -->", "<!-- end of encoders -->")
+BEYOND = 10.0  # points of score that bytes are extrapolated by at most
+
+Encode: TypeAlias = Callable[[int], bytes]
+
+
+@attrs.frozen
+class Ratio:
+    """Our bytes and our time over those of another encoder, for one picture."""
+
+    size: float
+    seconds: float
+
+
+def main(page: str | None = None) -> int:
+    """Print the medians of each kind of picture; 1 if a bound is missed. Write them into a page, if given."""
+    found: dict[tuple[str, str, str], list[Ratio]] = {}
+    for kind, pictures in CORPUS.items():
+        for draw in pictures.values():
+            pixels = _on_white(draw())
+            for format in QUALITIES:
+                for name, ratio in _measure(format, pixels).items():
+                    found.setdefault((format, name, kind), []).append(ratio)
+        print(kind, flush=True)
+    contenders = dict.fromkeys((format, name) for format, name, _ in found)
+    columns = ("format", "over the defaults of", *CORPUS)
+    table = [
+        (format, name, *(_cell(found.get((format, name, kind), [])) for kind in CORPUS))
+        for format, name in contenders
+    ]
+    print_table(columns, table)
+    if page is not None:
+        write_table(Path(page), MARKS, columns, table)
+    return verdict(_bounds(found))
+
+
+def _measure(format: str, pixels: Pixels) -> dict[str, Ratio]:
+    """Return our bytes and time over those of each other encoder that reaches our score."""
+    original = Original.of(_rgb(pixels)) if format != "png" else None
+
+    image = _image(pixels)
+
+    def ours(_: int) -> bytes:
+        data = save(image, SaveSettings(format=format)).data
+        assert data is not None
+        return data
+
+    data = ours(0)
+    size, score = len(data), _score(original, data)
+    seconds = _seconds(ours, 0)
+    ratios = {}
+    for name, encode in _others(format, pixels).items():
+        points = sorted((_score(original, data), len(data)) for data in map(encode, QUALITIES[format]))
+        theirs = _size_at(score, points)
+        if theirs is not None:
+            middle = QUALITIES[format][len(QUALITIES[format]) // 2]
+            ratios[name] = Ratio(size / theirs, seconds / _seconds(encode, middle))
+    return ratios
+
+
+def _others(format: str, pixels: Pixels) -> dict[str, Encode]:
+    image = _image(pixels)
+
+    def by_libvips(saver: str, quality: int, **options: object) -> bytes:
+        given = {"Q": quality} if quality else {}
+        return bytes(pyvips.Operation.call(f"{saver}save_buffer", image, keep="none", **given, **options))
+
+    vips = partial(partial, by_libvips)
+    pillow = partial(partial, _by_pillow, Image.fromarray(pixels))
+    mozjpeg = {
+        "interlace": True, "optimize_coding": True, "trellis_quant": True, "overshoot_deringing": True,
+        "optimize_scans": True, "quant_table": 3,
+    }  # fmt: skip
+    return {
+        "jpg": {
+            "libvips": vips("jpeg"), "sharp": vips("jpeg", optimize_coding=True),
+            "mozjpeg": vips("jpeg", **mozjpeg),
+        },
+        "webp": {"libvips, sharp": vips("webp"), "cwebp -sharp_yuv": vips("webp", smart_subsample=True)},
+        "avif": {"sharp": vips("heif", compression="av1", subsample_mode="off"), "Pillow": pillow("AVIF")},
+        "png": {"libvips, sharp": vips("png"), "Pillow": pillow("PNG"), **_oxipng(pixels)},
+    }[format]  # fmt: skip
+
+
+def _image(pixels: Pixels) -> pyvips.Image:
+    image = photos.as_vips(pixels)
+    image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+    return image
+
+
+def _by_pillow(image: Image.Image, kind: str, quality: int) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **({"quality": quality} if quality else {}))
+    return file.getvalue()
+
+
+def _oxipng(pixels: Pixels) -> dict[str, Encode]:
+    try:
+        import oxipng
+    except ImportError:
+        return {}
+    plain = _by_pillow(Image.fromarray(pixels), "PNG", 0)
+    return {"oxipng": lambda _: oxipng.optimize_from_memory(plain)}
+
+
+def _score(original: Original | None, data: bytes) -> float:
+    if original is None:
+        return 100.0
+    with Image.open(io.BytesIO(data)) as image:
+        return float(original.score(_rgb(np.asarray(image))))
+
+
+def _size_at(score: float, points: Sequence[tuple[float, int]]) -> float | None:
+    """Return the bytes at a score, between points whose logarithms are joined by lines."""
+    if len(points) == 1:
+        return points[0][1]
+    if not points[0][0] - BEYOND <= score <= points[-1][0] + BEYOND:
+        return None
+    pairs = list(pairwise(points))
+    (low, small), (high, large) = next((pair for pair in pairs if score <= pair[1][0]), pairs[-1])
+    slope = np.log(large / small) / (high - low) if high > low else 0.0
+    return float(small * np.exp(slope * (score - low)))
+
+
+def _seconds(encode: Encode, quality: int) -> float:
+    """Return the least CPU time of several rounds, which other programs disturb least."""
+    taken = []
+    for _ in range(ROUNDS):
+        started = time.process_time()
+        encode(quality)
+        taken.append(time.process_time() - started)
+        if sum(taken) > ENOUGH:
+            break
+    return min(taken)
+
+
+def _on_white(pixels: Pixels) -> Pixels:
+    if pixels.ndim == 2 or pixels.shape[2] == 3:
+        return np.ascontiguousarray(pixels)
+    alpha = pixels[..., 3:] / 255
+    return np.rint(pixels[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+
+
+def _rgb(pixels: Pixels) -> Pixels:
+    return pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2)
+
+
+def _cell(ratios: Sequence[Ratio]) -> str:
+    if not ratios:
+        return "–"
+    size, seconds = (statistics.median(getattr(one, name) for one in ratios) for name in ("size", "seconds"))
+    return f"{size:.2f}, {seconds:.1f}"
+
+
+def _bounds(found: Mapping[tuple[str, str, str], Sequence[Ratio]]) -> list[Bound]:
+    def bytes_over(format: str, other: str, kind: str, limit: float) -> Bound:
+        value = statistics.median(ratio.size for ratio in found[format, other, kind])
+        return Bound(f"{format} of {kind}: bytes over {other}", value, limit)
+
+    jpeg: list[Any] = [ratio.seconds for ratio in found["jpg", "sharp", "photographs"]]
+    return [
+        bytes_over("jpg", "sharp", "photographs", 0.94),
+        Bound("jpg of photographs: CPU over sharp's encoder", statistics.median(jpeg), 1.0),
+        bytes_over("avif", "sharp", "screenshots", 0.5),
+        bytes_over("webp", "libvips, sharp", "photographs", 1.01),
+    ]
+
+
+if __name__ == "__main__":
+    pyvips.cache_set_max(0)
+    stay_on_one_cpu()
+    sys.exit(main(*sys.argv[1:]))
