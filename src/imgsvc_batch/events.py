@@ -17,7 +17,10 @@ UNCHANGED: Final = "unchanged"
 
 @attrs.frozen(kw_only=True)
 class Output:
-    """A result that was written. ``facts`` are the facts of pixels that the request asked for."""
+    """A result that was written. ``facts`` are the facts of pixels that the request asked for.
+
+    The ``look`` is among them, if the request promises one.
+    """
 
     variant: str
     path: str

@@ -170,7 +170,8 @@ def _output(job: Job, task: Task, variant: str, result: _Encoded, digest: str) -
     suffix = FORMATS[made.format].suffix
     size = {"width": made.width, "height": made.height}
     path = job.template.path(task.key, variant=variant, suffix=suffix, digest=digest, **size)
-    return Output(variant=variant, path=path, format=made.format, bytes=made.bytes, facts=made.facts, **size)
+    facts = made.facts if made.look is None else {"look": made.look, **made.facts}
+    return Output(variant=variant, path=path, format=made.format, bytes=made.bytes, facts=facts, **size)
 
 
 def _write(

@@ -16,7 +16,8 @@
     │   ├── OutputTooLarge       output_too_large
     │   ├── TimeLimitExceeded    time_limit_exceeded
     │   ├── MemoryLimitExceeded  memory_limit_exceeded
-    │   └── BudgetUnreachable    max_bytes_unreachable
+    │   ├── BudgetUnreachable    max_bytes_unreachable
+    │   └── LookUnreachable      look_unreachable
     ├── UnsupportedOperation     unsupported_operation
     ├── MissingDependency        missing_dependency
     ├── EncodingFailed           encoding_failed
@@ -182,6 +183,16 @@ class BudgetUnreachable(LimitExceeded):
     def __init__(self, message: str, *, smallest: int = 0) -> None:
         super().__init__(message)
         self.smallest = smallest
+
+
+class LookUnreachable(LimitExceeded):
+    """No quality keeps ``output.look``; ``best`` is the SSIMULACRA2 of the best one."""
+
+    slug = "look_unreachable"
+
+    def __init__(self, message: str, *, best: float = 0.0) -> None:
+        super().__init__(message)
+        self.best = best
 
 
 class UnsupportedOperation(ImgsvcError):

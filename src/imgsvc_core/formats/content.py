@@ -26,7 +26,7 @@ _COLORED_EDGES = 0.004
 _OPAQUE = 127  # pixels with more alpha count
 # With more of them, compressed differences are smaller than compressed samples, dithered or not.
 _FEW_COLORS, _FEW_GRAYS = 256, 64
-_FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
+FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
 
 Kind = Literal["graphic", "mixed", "photograph"]
 
@@ -126,7 +126,7 @@ def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
         return settings.subsampling
     if bands < 3:
         return "420"
-    if settings.lossless or (settings.quality or 0) >= _FULL_COLOR_QUALITY:
+    if settings.lossless or (settings.quality or 0) >= FULL_COLOR_QUALITY:
         return "444"
     return "420" if settings.photograph else None
 

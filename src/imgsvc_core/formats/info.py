@@ -58,6 +58,10 @@ class ImageInfo:
     quality: int | None = attrs.field(
         default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantization tables of a JPEG."}
     )
+    look: float | None = attrs.field(
+        default=None,
+        metadata={"doc": "SSIMULACRA2 of a result, of its worst frame, if the request promises one."},
+    )
     bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
     frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
     alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})

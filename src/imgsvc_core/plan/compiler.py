@@ -99,7 +99,7 @@ def compile_plan(
         settings_for, output=output, photograph=photograph, redacted=bool(request.redact)
     )
     save, save_exactly = tuple(map(settings, formats)), tuple(exactly(settings(row)) for row in exact)
-    once = len(save) == 1 and not save_exactly
+    once = len(save) == 1 and not save_exactly and save[0].look is None
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)
     memory, kept = memory_bound(

@@ -34,9 +34,12 @@ def choose_formats(
     if output.internal_format is not None:
         return (FORMATS[output.internal_format],), "as asked for"
     if output.format == "auto":
-        best = "best suitable" if output.max_bytes is not None else "smallest suitable"
+        fits = output.max_bytes is not None and output.promised is None
+        best = "best suitable" if fits else "smallest suitable"
         why = f"the {best}" if accept is None else "the best of what is accepted"
         suitable = _suitable(info, accept, alpha=alpha, lossless=output.lossless)
+        if output.promised is not None:
+            return _for_photographs(suitable, info), why
         return suitable[:2] if accept is None else suitable[:1], why
     if output.format is not None:
         return (FORMATS[output.format],), "as asked for"
@@ -91,7 +94,7 @@ def settings_for(
     subsampling = output.subsampling if output.subsampling in row.subsamplings else None
     return SaveSettings(
         format=row.name,
-        quality=output.quality,
+        quality=None if output.quality == "auto" else output.quality,
         progressive=_PROGRESSIVE[output.encoding],
         lossless=output.lossless and row.quality is not None,
         effort=output.effort,
@@ -99,6 +102,7 @@ def settings_for(
         colors=output.colors if row.palette else None,
         metadata=output.metadata,
         max_bytes=output.max_bytes,
+        look=output.promised,
         ladder=output.ladder or (),
         depth=output.depth,
         palettes=output.palettes,
@@ -117,7 +121,7 @@ def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> 
     """Describe the encoding of the result."""
     choice = ""
     if len(save) > 1:
-        fits = save[0].max_bytes is not None
+        fits = save[0].max_bytes is not None and save[0].look is None
         choice = ", whichever gives up less of its quality to fit" if fits else ", whichever is smaller"
     exact = [_described(settings) for settings in save_exactly if settings not in save]
     graphics = f"; graphics {' or '.join(exact)}" if exact else ""
@@ -127,8 +131,10 @@ def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> 
 def _described(settings: SaveSettings) -> str:
     row = FORMATS[settings.format]
     quality = row.quality if settings.quality is None else settings.quality
+    promised = settings.look is not None and not settings.lossless and (row.quality or not row.lossless)
     details = [
-        "lossless" if settings.lossless else f"quality {quality}" if row.quality else "",
+        "lossless" if settings.lossless else f"quality {quality}" if row.quality and not promised else "",
+        f"look {settings.look:g}" if promised else "",
         "progressive" if row.interlaces and settings.progressive else "",
         f"color {':'.join(settings.subsampling)}" if settings.subsampling else "",
         f"at most {settings.colors} colors" if settings.colors else "",
@@ -163,6 +169,12 @@ def _suitable(
     refused = {range_ for range_, weight in weights.items() if weight == 0}
     bearable = [row for row in (classic, *widespread, *ordered) if row.media_type not in refused]
     return ((*bearable, classic)[0],)
+
+
+def _for_photographs(suitable: Sequence[type[Format]], info: ImageInfo) -> tuple[type[Format], ...]:
+    """Return the formats to try for a look. Photographs without loss are never the smallest."""
+    lossy = [row for row in suitable if row.quality is not None or (info.animated and not row.lossless)]
+    return tuple(lossy or suitable[:1])
 
 
 def _weight(row: type[Format], weights: Mapping[str, float]) -> float:

@@ -19,6 +19,8 @@ from imgsvc_core.plan.steps import PlannedStep
 _BASE = 60_000_000  # threads, small images that are decoded at once, and memory that allocators keep
 _BUFFERS = 35_000_000  # buffers of threads in a filter, for images of any size; measured on 150 frames
 _LINES = 1000  # lines of the image in memory while it streams
+_SCORED_HALF, _SCORED = 20, 40  # bytes for each pixel: the half of the work that is kept, and the other one
+_MOST_SCORED = 6_000_000  # pixels that are scored at once
 _ENCODED = 0.4  # the size of an encoded frame, in sizes of a decoded one
 
 
@@ -67,7 +69,8 @@ def memory_bound(
     encoder = max(
         _encoder(settings, alpha, sample, frames, several=measured or len(save) > 1) for settings in save
     )
-    computing, encoding = _decoder(info, load) + held + lines, encoder * prod(size)
+    scoring = max(_scoring(settings, alpha, sample, prod(size), frames) for settings in save)
+    computing, encoding = _decoder(info, load) + held + lines, encoder * prod(size) + scoring
     # The decoder and the encoder of kept pixels do not meet, but allocators keep what the decoder took.
     kept = int(prod(size) * pixel * frames) if keeps_pixels else 0
     return int(_BASE + max(computing + max(encoding, kept), kept + encoding)), kept
@@ -124,6 +127,19 @@ def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, s
         lossless=settings.lossless,
         palette=settings.colors is not None,
     )
-    kept = several or settings.max_bytes is not None
+    kept = several or settings.max_bytes is not None or settings.look is not None
     copies = copies + _ENCODED * (frames - 1) if memory.one_by_one else copies * frames
     return (copies + kept * frames) * (3 + alpha) * (sample if row.depth > 8 else 1)
+
+
+def _scoring(settings: SaveSettings, alpha: bool, sample: int, pixels: float, frames: int) -> float:
+    """Return the bytes that it takes to decode a try and to score it."""
+    if settings.look is None:
+        return 0
+    row = FORMATS[settings.format]
+    memory = row.reader.memory
+    progressive = row.progressive if settings.progressive is None else settings.progressive
+    copies = memory.copies(whole=progressive) * (1 if memory.one_by_one else frames)
+    pixel = (3 + alpha) * (sample if row.depth > 8 else 1)
+    halves = _SCORED_HALF * (1 + alpha) * min(pixels * frames, _MOST_SCORED)
+    return (copies + 2 * frames) * pixels * pixel + halves + _SCORED * min(pixels, _MOST_SCORED)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEAST_SSIM = 0.01
-_SMALLEST_SIDE = 8
-_GROUNDS = (255, 0)
 _LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601, as in JPEG
 
 
@@ -61,9 +59,11 @@ def compare(original: Source, other: Source, *, limits: Limits | None = None) ->
         UnsupportedOperation: their sizes differ.
         ImgsvcError: a picture cannot be read or decoded, or exceeds the limits.
     """
+    from imgsvc_core.similarity.shown import grounds_for, on_ground
+
     pictures = _pixels("original", original, limits), _pixels("other", other, limits)
-    grounds = _GROUNDS if any(pixels.shape[2] == 4 for pixels in pictures) else _GROUNDS[:1]
-    worst = [_compare(*(_on(ground, pixels) for pixels in pictures)) for ground in grounds]
+    grounds = grounds_for(*pictures)
+    worst = [_compare(*(on_ground(ground, pixels) for pixels in pictures)) for ground in grounds]
     return Similarity(min(item.ssim for item in worst), min(item.ssimulacra2 for item in worst))
 
 
@@ -79,28 +79,14 @@ def _compare(original: NDArray[np.uint8], other: NDArray[np.uint8]) -> Similarit
 
 def _pixels(role: str, source: Source, limits: Limits | None) -> NDArray[np.uint8]:
     """Return a picture as height x width x 3 or 4, with sides that all measures can use."""
-    import numpy as np
+    from imgsvc_core.similarity.shown import with_room
 
     try:
         result = process(source, Spec(output=Output(format="png", depth=8)), limits=limits)
     except (SourceError, LimitExceeded) as error:
         error.begin_with(f"The {role} picture")
         raise
-    pixels = np.atleast_3d(result.to_numpy())
-    if pixels.shape[2] < 3:
-        pixels = np.dstack([pixels[..., :1]] * 3 + [pixels[..., 1:]])
-    room = [(0, max(0, _SMALLEST_SIDE - side)) for side in pixels.shape[:2]]
-    return np.pad(pixels, (*room, (0, 0)), mode="edge")
-
-
-def _on(ground: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the RGB of a picture on a gray ground."""
-    import numpy as np
-
-    if pixels.shape[2] == 3:
-        return pixels
-    alpha = pixels[..., 3:] / 255
-    return np.rint(pixels[..., :3] * alpha + ground * (1 - alpha)).astype(np.uint8)
+    return with_room(result.to_numpy())
 
 
 def _luma(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -89,9 +89,11 @@ class Param:
         """Return True if a request must give the parameter."""
         return self.default is REQUIRED
 
-    def expected(self, title: str) -> str:
-        """Return the sentence that says what the parameter must be, for an operation with this title."""
-        return f"{title} '{self.name}' parameter must be {self.kind.expectation}"
+    def expected(self, title: str, value: object = None) -> str:
+        """Return the sentence that says what the parameter must be, instead of a value, for an operation with
+        this title.
+        """
+        return f"{title} '{self.name}' parameter must be {self.kind.expectation_of(value)}"
 
     @property
     def facts(self) -> str:
@@ -117,7 +119,7 @@ class Param:
         except ValueError:
             hidden = self.secret or (self.confidential and not isinstance(value, int | float | None))
             got = SOMETHING if hidden else shown(value)
-            raise SpecError([Problem("", self.expected(title), f"got {got}")]) from None
+            raise SpecError([Problem("", self.expected(title, value), f"got {got}")]) from None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameter."""

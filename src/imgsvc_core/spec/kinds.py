@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -19,9 +20,18 @@ class Kind(abc.ABC):
     """The values that a parameter accepts."""
 
     @property
+    def control(self) -> str:
+        """Return the name of the kind whose values a form offers."""
+        return type(self).__name__
+
+    @property
     @abc.abstractmethod
     def expectation(self) -> str:
         """Return the words after "must be" in an error message."""
+
+    def expectation_of(self, value: object) -> str:
+        """Return these words for a value that is not acceptable."""
+        return self.expectation
 
     @abc.abstractmethod
     def parse(self, value: object) -> Any:
@@ -81,6 +91,47 @@ class Number(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
+
+
+class _OrWord(Kind):
+    """Values of another kind, or one of several words, each with the value that it stands for."""
+
+    words: Mapping[str, Any]
+
+    @property
+    def control(self) -> str:
+        return super().control.removesuffix("Or")
+
+    @property
+    def expectation(self) -> str:
+        return f"{super().expectation} or {', '.join(self.words)}"  # type: ignore[safe-super]
+
+    def expectation_of(self, value: object) -> str:
+        word = isinstance(value, str) and value.isalpha()
+        return self.expectation if word else super().expectation  # type: ignore[safe-super]
+
+    def parse(self, value: object) -> Any:
+        if isinstance(value, str) and value in self.words:
+            return self.words[value]
+        return super().parse(value)  # type: ignore[safe-super]
+
+    def schema(self) -> dict[str, Any]:
+        words = {"type": "string", "enum": [*self.words]}
+        return {"anyOf": [super().schema(), words]}  # type: ignore[safe-super]
+
+
+@frozen
+class IntegerOr(_OrWord, Integer):
+    """A whole number in a range, or one of several words."""
+
+    words: Mapping[str, Any] = attrs.field(hash=False)
+
+
+@frozen
+class NumberOr(_OrWord, Number):
+    """A finite number in a range, or one of several words."""
+
+    words: Mapping[str, Any] = attrs.field(hash=False)
 
 
 @frozen

@@ -68,7 +68,7 @@ def typed(param: Param, value: str | bool) -> Any:
     parser.
     """
     match param.kind:
-        case Integer() | Number():
+        case Integer() | Number():  # a word stays one
             return _number(value)
         case Boolean():
             return _BOOLEANS.get(value, value) if isinstance(value, str) else value

@@ -1,17 +1,22 @@
 """The encoding of the result."""
 
 from collections.abc import Collection, Iterable
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.facts import FACTS, FactName
-from imgsvc_core.spec.kinds import Choice, HexColor, Integer, Several, Words
-from imgsvc_core.spec.rules import NotWhen, Rule
+from imgsvc_core.spec.kinds import Choice, HexColor, Integer, IntegerOr, NumberOr, Several, Words
+from imgsvc_core.spec.rules import NotTogether, NotWhen, Rule
 
 OutputFormat = Literal[OutputName, "auto"]
 OutputAlias = Literal["jpeg", "jpeg2000", "heif", "tif"]
+LookWord = Literal["fair", "good", "fine", "same"]
+
+LOOKS = MappingProxyType({"fair": 50.0, "good": 70.0, "fine": 80.0, "same": 90.0})
+"""The SSIMULACRA2 that a word promises."""
 
 _ALIASES = {alias: name for name in OUTPUT_NAMES for alias in FORMATS[name].aliases}
 
@@ -29,7 +34,7 @@ def _only_at_half_resolution() -> tuple[str, ...]:
 
 
 _OF_ENCODERS = (
-    *("quality", "encoding", "lossless", "effort", "subsampling", "colors", "flatten", "max_bytes"),
+    *("quality", "look", "encoding", "lossless", "effort", "subsampling", "colors", "flatten", "max_bytes"),
     "if_smaller",
 )
 
@@ -43,14 +48,15 @@ class Output(Operation):
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        NotWhen("format", _without("quality"), ("quality",)),
+        NotWhen("format", _without("quality"), ("quality", "look")),
         NotWhen("format", _without("interlaces"), ("encoding",)),
         NotWhen("format", _without("lossless"), ("lossless",)),
         NotWhen("format", _without("effort"), ("effort",)),
         NotWhen("format", _without("subsamplings"), ("subsampling",)),
         NotWhen("format", _only_at_half_resolution(), ("subsampling",), values=("444",)),
         NotWhen("format", _without("palette"), ("colors",)),
-        NotWhen("lossless", (True,), ("subsampling", "colors")),
+        NotWhen("lossless", (True,), ("look", "subsampling", "colors")),
+        NotTogether(("look",), ("quality",)),
         NotWhen("keep_pixels", (True,), _OF_ENCODERS),
     )
 
@@ -60,8 +66,16 @@ class Output(Operation):
         Choice((*OUTPUT_NAMES, "auto"), _ALIASES),
         default=None,
     )
-    quality: int | None = param(
-        "Quality of lossy formats; by default the format's own.", Integer(1, 100), default=None
+    quality: int | Literal["auto"] | None = param(
+        "Quality of lossy formats; by default the format's own. auto is the one that looks good.",
+        IntegerOr(1, 100, {"auto": "auto"}),
+        default=None,
+    )
+    look: Accepts[float | None, float | LookWord | None] = param(
+        "SSIMULACRA2 that the result has at least, in the smallest file: 50 is fair, 70 good, 80 fine, and "
+        "90 the same to the eye.",
+        NumberOr(30, 100, LOOKS),
+        default=None,
     )
     encoding: Literal["baseline", "progressive"] | None = param(
         "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEGs that are no photographs.",
@@ -144,3 +158,8 @@ class Output(Operation):
         unit="bytes",
         default=None,
     )
+
+    @property
+    def promised(self) -> float | None:
+        """Return the SSIMULACRA2 that the result has at least, if there is a promise."""
+        return LOOKS["good"] if self.quality == "auto" and not self.lossless else self.look

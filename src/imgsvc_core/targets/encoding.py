@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge
+from imgsvc_core.errors import BudgetUnreachable, LookUnreachable, OutputTooLarge
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import kind_of
 from imgsvc_core.formats.probe import probe
@@ -19,8 +20,10 @@ from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import Plan
+from imgsvc_core.targets.look import Score, save_with_look
 
-_Refusal = BudgetUnreachable | OutputTooLarge
+_Refusal = BudgetUnreachable | LookUnreachable | OutputTooLarge
+_REFUSALS = BudgetUnreachable, LookUnreachable, OutputTooLarge
 
 
 def encode(
@@ -75,7 +78,7 @@ def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
 
 def is_encoded_once(plan: Plan) -> bool:
     """Return True if an image may stream through its encoder."""
-    return len(plan.save) == 1 and not plan.save_exactly
+    return len(plan.save) == 1 and not plan.save_exactly and plan.save[0].look is None
 
 
 def _encode_best(
@@ -94,7 +97,12 @@ def _encode_best(
         fitting = _fitting(image, candidates, refusals)
         if fitting:
             return min(fitting, key=lambda found: found[:2])[2]
-    raise min(refusals, key=lambda refusal: getattr(refusal, "smallest", math.inf))
+    raise min(refusals, key=_rank)
+
+
+def _rank(refusal: _Refusal) -> tuple[float, float]:
+    """Return the sort key of refusals: the one that tells the most comes first."""
+    return getattr(refusal, "smallest", math.inf), -getattr(refusal, "best", -math.inf)
 
 
 def _fitting(
@@ -102,15 +110,33 @@ def _fitting(
 ) -> list[tuple[int, int, Encoded]]:
     """Return the encoded files, each with its loss of quality and its size. Add refusals to the others."""
     fitting: list[tuple[int, int, Encoded]] = []
+    reference = _reference(image)
     for settings in dict.fromkeys(candidates):
         check_time()
         try:
-            encoded = save(image, settings)
-        except (BudgetUnreachable, OutputTooLarge) as refusal:
+            if settings.look is None:
+                encoded = save(image, settings)
+                fitting.append((_given_up(settings, encoded), encoded.info.bytes, encoded))
+                continue
+            smallest = min((size for _, size, _ in fitting), default=None)
+            found = save_with_look(image, settings, reference, most=smallest)
+            if found is not None:
+                fitting.append((0, found.info.bytes, found))
+        except _REFUSALS as refusal:
             refusals.append(refusal)
-        else:
-            fitting.append((_given_up(settings, encoded), encoded.info.bytes, encoded))
     return fitting
+
+
+def _reference(image: pyvips.Image) -> Score:
+    """Return the function that scores files of a picture in memory. It imports NumPy when it is called."""
+
+    @functools.cache
+    def reference() -> Any:
+        from imgsvc_core.similarity.reference import Reference
+
+        return Reference(image)
+
+    return lambda data: reference().score(data)
 
 
 def _given_up(settings: SaveSettings, encoded: Encoded) -> int:

@@ -57,6 +57,7 @@ class Image:
     subsample: str | None = _fact("subsample", None, schema={"pattern": "^4:[0-4]:[0-4]$"})
     depth: int = _fact("depth")
     quality: int | None = _fact("quality", None, schema={"minimum": 1, "maximum": 100})
+    look: float | None = _fact("look", None, schema={"maximum": 100})
     bytes: int = _fact("bytes")
     frames: int = _fact("frames")
     alpha: bool = _fact("alpha")

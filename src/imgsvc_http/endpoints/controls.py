@@ -71,7 +71,9 @@ class Control:
     required: bool
     default: Value | None
     neutral: Value | None = documented("The value that changes nothing.")
-    kind: str = documented("What values it takes.", schema=_names(item.kind for item in _all_params()))
+    kind: str = documented(
+        "What values it takes.", schema={"enum": sorted({item.kind.control for item in _all_params()})}
+    )
     minimum: float | None = None
     maximum: float | None = None
     least: float | None = None
@@ -199,7 +201,7 @@ def _control(param: Param, option: str) -> Control:
         required=param.required,
         default=plain(param.default),
         neutral=plain(param.neutral),
-        kind=type(kind).__name__,
+        kind=kind.control,
         part=None if part is None else part.key,
         **_fields(kind, Control),
     )

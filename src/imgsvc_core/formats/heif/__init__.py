@@ -90,6 +90,7 @@ class Heic(Heif):
         default=2,
     )  # fmt: skip
     quality = 45
+    looks = (-35.8, -5.8, 26.8, 53.2, 70.5, 80.1, 86.5, 90.7, 92.1, 95.7, 96.2)
     lossless = False
     becomes = "heic"
     extra = "heic"
@@ -108,5 +109,6 @@ class Avif(Heif):
     writer = Coder(Memory(12, lossless=12.6), ("libvips:av1",))
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
     quality = 60
+    looks = (-17, 3.5, 22.6, 41.1, 56.5, 69.8, 76.9, 81.7, 85.9, 90.4, 97)
     becomes = "avif"
     compression = "av1"

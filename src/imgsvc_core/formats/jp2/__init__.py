@@ -29,6 +29,7 @@ class Jp2(Format):
     writer = Coder(Memory(2.2, lossless=3.1), ("libvips:jp2ksave_target", "imagecodecs", "PIL"))
     depth = 16
     quality = 80
+    looks = (-95.2, -64.3, -56.6, -24.3, 3, 28.5, 58.3, 73, 80, 85.1, 88.1)
     metadata = ("profile",)
     load_scaling = LoadScaling.LEVELS
     skipping_levels = True

@@ -31,6 +31,7 @@ class Webp(Format):
     effort = Effort((0, 1, 1, 2, 3, 3, 4, 5, 5, 6), default=6)
     animation = True
     quality = 80
+    looks = (0, 34.9, 47.1, 52, 56.8, 60.8, 66.3, 70, 76.3, 85.4, 91.4)
     subsamplings = ("420",)
     rewrites = True
     metadata = ("exif", "xmp", "profile")
