@@ -288,6 +288,7 @@ export interface paths {
                                         subsample?: string;
                                         depth: number;
                                         quality?: number;
+                                        look?: number;
                                         bytes: number;
                                         frames: number;
                                         alpha: boolean;
@@ -304,6 +305,7 @@ export interface paths {
                                         subsample?: string;
                                         depth: number;
                                         quality?: number;
+                                        look?: number;
                                         bytes: number;
                                         frames: number;
                                         alpha: boolean;
@@ -672,6 +674,7 @@ export interface paths {
                                         subsample?: string;
                                         depth: number;
                                         quality?: number;
+                                        look?: number;
                                         bytes: number;
                                         frames: number;
                                         alpha: boolean;
@@ -688,6 +691,7 @@ export interface paths {
                                         subsample?: string;
                                         depth: number;
                                         quality?: number;
+                                        look?: number;
                                         bytes: number;
                                         frames: number;
                                         alpha: boolean;
@@ -799,6 +803,7 @@ export interface paths {
                                 subsample?: string;
                                 depth: number;
                                 quality?: number;
+                                look?: number;
                                 bytes: number;
                                 frames: number;
                                 alpha: boolean;
@@ -836,6 +841,7 @@ export interface paths {
                                 subsample?: string;
                                 depth: number;
                                 quality?: number;
+                                look?: number;
                                 bytes: number;
                                 frames: number;
                                 alpha: boolean;
