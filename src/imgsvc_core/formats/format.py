@@ -36,8 +36,9 @@ class Memory:
     """The most bytes that a codec holds for each byte of samples, in addition to some lines of the image.
 
     ``whole`` is for progressive and interlaced images. ``deep`` replaces ``usual`` for samples of more than 8
-    bits, because some decoders need no more memory for them than for 8 bits. A codec holds all frames of an
-    animation, unless they come ``one_by_one``. The numbers are measured by ``benchmarks.memory_bound``.
+    bits, because some decoders need no more memory for them than for 8 bits. ``small`` is for pictures of at
+    most `MOST_EXAMINED` pixels. A codec holds all frames of an animation, unless they come ``one_by_one``.
+    The numbers are measured by ``benchmarks.memory_bound``.
     """
 
     usual: float
@@ -45,6 +46,7 @@ class Memory:
     alpha: float = 0
     lossless: float = 0
     palette: float = 0
+    small: float = 0
     deep: float | None = None
     one_by_one: bool = False
 
@@ -55,11 +57,19 @@ class Memory:
         alpha: bool = False,
         lossless: bool = False,
         palette: bool = False,
+        small: bool = False,
         deep: bool = False,
     ) -> float:
         """Return the number for an image with these properties."""
-        special = (whole * self.whole, alpha * self.alpha, lossless * self.lossless, palette * self.palette)
-        return max(self.deep if deep and self.deep is not None else self.usual, *special)
+        usual = self.deep if deep and self.deep is not None else self.usual
+        return max(
+            usual,
+            whole * self.whole,
+            alpha * self.alpha,
+            lossless * self.lossless,
+            palette * self.palette,
+            small * self.small,
+        )
 
 
 @frozen

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import MOST_EXAMINED, LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, LoadScaling
 from imgsvc_core.plan.decoding import loaded_size
 from imgsvc_core.plan.geometry import Size
@@ -66,9 +66,8 @@ def memory_bound(
     # beside the decoded strip, or again for the encoder
     held += settled + (max(drawn) if frames == 1 else sum(drawn)) + max(rendered, 2 * rendered - strip)
     lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
-    encoder = max(
-        _encoder(settings, alpha, sample, frames, several=measured or len(save) > 1) for settings in save
-    )
+    several = measured or len(save) > 1
+    encoder = max(_encoder(settings, alpha, sample, size, frames, several=several) for settings in save)
     scoring = max(_scoring(settings, alpha, sample, prod(size), frames) for settings in save)
     computing, encoding = _decoder(info, load) + held + lines, encoder * prod(size) + scoring
     # The decoder and the encoder of kept pixels do not meet, but allocators keep what the decoder took.
@@ -112,7 +111,9 @@ def _decoder(info: ImageInfo, load: LoadSettings) -> float:
     return info.bytes + (info.contents or 0) + copies * pixels * info.stored_pixel
 
 
-def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, several: bool) -> float:
+def _encoder(
+    settings: SaveSettings, alpha: bool, sample: int, size: Size, frames: int, *, several: bool
+) -> float:
     """Return the bytes that an encoder holds for each pixel of a frame.
 
     If the image is encoded several times, it is in memory, too.
@@ -126,6 +127,7 @@ def _encoder(settings: SaveSettings, alpha: bool, sample: int, frames: int, *, s
         alpha=alpha,
         lossless=settings.lossless,
         palette=settings.colors is not None,
+        small=prod(size) <= MOST_EXAMINED,
     )
     kept = several or settings.max_bytes is not None or settings.look is not None
     copies = copies + _ENCODED * (frames - 1) if memory.one_by_one else copies * frames

@@ -98,7 +98,7 @@ class Heic(Heif):
 
 
 class Avif(Heif):
-    """AVIF, by libvips; 8 bits with loss are written by Pillow, if it has the encoder."""
+    """AVIF, by libvips; small pictures of 8 bits with loss are written by Pillow, if it has the encoder."""
 
     name = "avif"
     title = "AVIF"
@@ -106,7 +106,7 @@ class Avif(Heif):
     shown_by_browsers = True
     suffixes = (".avif",)
     reader = Coder(Memory(5.6), ("libvips:heifload_source",))
-    writer = Coder(Memory(12, lossless=12.6), ("libvips:av1",))
+    writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=12), ("libvips:av1",))
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
     quality = 60
     looks = (-17, 3.5, 22.6, 41.1, 56.5, 69.8, 76.9, 81.7, 85.9, 90.4, 97)
