@@ -189,7 +189,7 @@ def test_format_and_quality_come_first_and_change_the_size_at_once(open_page: Op
     page = open_page().page
     groups = page.locator(".group")
     assert groups.first.get_attribute("data-group") == "output"
-    assert groups.nth(1).get_attribute("data-group") == "trim"
+    assert groups.nth(1).get_attribute("data-group") == "redact"
     params = groups.first.locator(".control")
     assert [params.nth(place).get_attribute("data-param") for place in (0, 1)] == ["format", "quality"]
     page.locator("[data-param=format] select").select_option("webp")
