@@ -292,7 +292,6 @@ def test_files_that_are_not_processed() -> None:
 @pytest.mark.parametrize(
     ("options", "info", "name"),
     [
-        ("f:jxl", PHOTO, "'format'"),
         ("f:svg", PHOTO, "'format'"),
         ("w:70000/el:1", PHOTO, "'width'"),
         ("rs:fill:70000:70000:1", PHOTO, "'width'"),

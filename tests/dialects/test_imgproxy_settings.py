@@ -373,7 +373,7 @@ def test_the_largest_side_of_results(options: str, size: tuple[int, int]) -> Non
         ({"source_url_encryption_key": KEY[:-2]}, "source_url_encryption_key"),
         ({"source_url_encryption_key": "x" * 32}, "source_url_encryption_key"),
         ({"preferred_formats": ["nosuch"]}, "preferred_formats"),
-        ({"preferred_formats": ["jxl"]}, "preferred_formats"),
+        ({"preferred_formats": ["svg"]}, "preferred_formats"),
         ({"preferred_formats": []}, "preferred_formats"),
         ({"format_quality": ["avif=0"]}, "format_quality"),
         ({"quality": 0}, "quality"),

@@ -8,6 +8,7 @@ import numpy as np
 import pyvips
 from PIL import Image
 
+from tests.support import libjxl
 from tests.support.photos import Pixels
 
 
@@ -24,6 +25,10 @@ def decode(format: str, data: bytes) -> tuple[Pixels, tuple[int, ...], int | Non
         import imagecodecs
 
         return imagecodecs.jpeg2k_decode(data), (), None
+    if format == "jxl":
+        import imagecodecs
+
+        return imagecodecs.jpegxl_decode(data), *libjxl.times(data)
     if format == "tiff":
         import tifffile
 

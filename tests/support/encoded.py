@@ -18,7 +18,7 @@ import pyvips
 from PIL import Image, ImageCms
 
 from imgsvc_core.formats.table import FORMATS, Format, by_name
-from tests.support import photos
+from tests.support import libjxl, photos
 from tests.support.handmade import (
     ApngFrame,
     apng_by_hand,
@@ -419,6 +419,45 @@ def avif_ten_bits() -> Encoded:
 # TIFF
 
 
+def jxl() -> Encoded:
+    data = libjxl.encode(photo(), profile=profile())
+    return Encoded(format="jxl", data=data, pixels=photo(), profile=profile())
+
+
+def jxl_lossy() -> Encoded:
+    return Encoded(format="jxl", data=libjxl.encode(photo(), distance=0.5), pixels=photo(), tolerance=0.02)
+
+
+def jxl_gray() -> Encoded:
+    return Encoded(format="jxl", data=libjxl.encode(gray()[:, :, None]), pixels=gray())
+
+
+def jxl_alpha() -> Encoded:
+    return Encoded(
+        format="jxl", data=libjxl.encode(transparent(), orientation=6), pixels=transparent(), orientation=6
+    )
+
+
+def jxl_deep() -> Encoded:
+    return Encoded(format="jxl", data=libjxl.encode(deep()), pixels=deep())
+
+
+def jxl_twelve_bits() -> Encoded:
+    import imagecodecs
+
+    twelve = deep() >> 4
+    data = imagecodecs.jpegxl_encode(twelve, bitspersample=12)  # which are linear light
+    return Encoded(format="jxl", data=bytes(data), pixels=np.rint(twelve * (65535 / 4095)).astype(np.uint16))
+
+
+def jxl_animated() -> Encoded:
+    """Four frames, with times in hundredths of a second."""
+    shown = frames()
+    times = {"have_animation": 1, "rate": 100, "divisor": 1, "plays": 3}
+    data = libjxl.encode(list(shown), durations=[4, 12, 33, 7], **times)
+    return Encoded(format="jxl", data=data, pixels=shown, delays=(40, 120, 330, 70), plays=3)
+
+
 def tiff() -> Encoded:
     data = pillow(photo(), "TIFF", icc_profile=profile())
     return Encoded(format="tiff", data=data, pixels=photo(), profile=profile())
@@ -629,7 +668,9 @@ _MAKERS = (
     jp2_twelve_bits, png, png_gray, png_bilevel, png_palette, png_palette_alpha, png_alpha,
     png_deep, png_deep_gray, png_interlaced, apng, apng_deep, apng_disposals, gif, gif_animated,
     gif_disposals, webp, webp_lossless, webp_animated, heic, heic_alpha, heic_ten_bits, avif,
-    avif_ten_bits, tiff, tiff_lzw, tiff_deep, tiff_alpha, tiff_cmyk, tiff_bilevel, tiff_palette,
+    avif_ten_bits, jxl, jxl_lossy, jxl_gray,
+    jxl_alpha, jxl_deep, jxl_twelve_bits, jxl_animated, tiff, tiff_lzw, tiff_deep, tiff_alpha,
+    tiff_cmyk, tiff_bilevel, tiff_palette,
     tiff_lab, tiff_tiled, tiff_tiled_planes, tiff_pyramid, tiff_big, tiff_float, bmp, bmp_palette,
     bmp_gray, bmp_bilevel, bmp_alpha, bmp_sixteen_bits, bmp_rle, ico, ico_bitmap, psd, psd_alpha,
     psd_gray, psd_deep, psd_cmyk, psd_lab, svg,

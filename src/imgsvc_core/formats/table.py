@@ -18,6 +18,7 @@ from imgsvc_core.formats.heif import Avif, Heic
 from imgsvc_core.formats.ico import Ico
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jxl import Jxl
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.psd import Psd
 from imgsvc_core.formats.svg import Svg
@@ -33,10 +34,10 @@ __all__ = [
 # scales leave out what never pays: level 3 of zlib, the steps 4 and 5 of GIF, and those of AVIF above 6 that
 # take up to four times as long for 1 %.
 _ROWS: tuple[type[Format], ...] = (
-    Jpeg, Jp2, Png, Apng, Gif, Webp, Heic, Avif, Tiff, Bmp, Ico, Psd, Svg,
+    Jpeg, Jp2, Png, Apng, Gif, Webp, Heic, Avif, Jxl, Tiff, Bmp, Ico, Psd, Svg,
 )  # fmt: skip
 
-OutputName = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "tiff"]
+OutputName = Literal["jpg", "jp2", "png", "apng", "gif", "webp", "heic", "avif", "jxl", "tiff"]
 """The names of all rows that are writable, for type checkers."""
 
 FORMATS: Mapping[str, type[Format]] = MappingProxyType({row.name: row for row in _ROWS})

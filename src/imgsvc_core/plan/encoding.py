@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 import attrs
 
@@ -18,6 +19,7 @@ from imgsvc_core.spec import Output
 
 _PROGRESSIVE = {None: None, "progressive": True, "baseline": False}
 _EXACT = {False: ("webp", "png"), True: ("webp", "apng")}  # if animated; AVIF gains little without loss
+_HAS_JXL = find_spec("imagecodecs") is not None
 _WEIGHT = pattern(r"0(\.\d{0,3})?|1(\.0{0,3})?", re.ASCII)
 
 
@@ -152,7 +154,8 @@ def _suitable(
     if accept is None:
         return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
     widespread = [row for row in FORMATS.values() if row.widespread]
-    ordered = dict.fromkeys([FORMATS["avif"], FORMATS["webp"], classic, *widespread, FORMATS["apng"]])
+    newer = [FORMATS["avif"], *([FORMATS["jxl"]] if _has_jxl(info) else []), FORMATS["webp"]]
+    ordered = dict.fromkeys([*newer, classic, *widespread, FORMATS["apng"]])
     weights = accept_weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
 
@@ -175,6 +178,11 @@ def _for_photographs(suitable: Sequence[type[Format]], info: ImageInfo) -> tuple
     """Return the formats to try for a look. Photographs without loss are never the smallest."""
     lossy = [row for row in suitable if row.quality is not None or (info.animated and not row.lossless)]
     return tuple(lossy or suitable[:1])
+
+
+def _has_jxl(info: ImageInfo) -> bool:
+    """Return True if JPEG XL can be written here. Of animations, browsers show one frame."""
+    return not info.animated and _HAS_JXL
 
 
 def _weight(row: type[Format], weights: Mapping[str, float]) -> float:

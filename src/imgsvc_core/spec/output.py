@@ -12,7 +12,7 @@ from imgsvc_core.spec.kinds import Choice, HexColor, Integer, IntegerOr, NumberO
 from imgsvc_core.spec.rules import NotTogether, NotWhen, Rule
 
 OutputFormat = Literal[OutputName, "auto"]
-OutputAlias = Literal["jpeg", "jpeg2000", "heif", "tif"]
+OutputAlias = Literal["jpeg", "jpeg2000", "heif", "jpegxl", "tif"]
 LookWord = Literal["fair", "good", "fine", "same"]
 
 LOOKS = MappingProxyType({"fair": 50.0, "good": 70.0, "fine": 80.0, "same": 90.0})

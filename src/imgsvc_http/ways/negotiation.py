@@ -21,7 +21,7 @@ from imgsvc_urls import PictureUrl
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"
 
-_MODERN = ("image/avif", "image/webp")
+_MODERN = ("image/avif", "image/jxl", "image/webp")
 _MAX_DPR, _DPR_STEP = 5, 0.5
 _MAX_WIDTH, _WIDTH_STEP = 16_384, 64
 _SAVING_QUALITY = 50
@@ -76,7 +76,7 @@ def negotiate(
 
 
 def shown_formats(accept: str) -> str:
-    """Return an ``Accept`` header that has only what decides: AVIF and WebP, if a browser shows them.
+    """Return an ``Accept`` header that has only the newer formats, if a browser shows them.
 
     >>> shown_formats("text/html, image/webp, */*;q=0.8")
     'image/webp,image/*'

@@ -262,7 +262,7 @@ def _focal(filters: Iterable[Filter], size: Size) -> Iterable[Focal]:
 
 
 def named_format(filters: Iterable[Filter]) -> str | None:
-    """Return the format that filters name, if it is known; ``jxl`` cannot be written."""
+    """Return the format that filters name, if it is known."""
     found = None
     for item in filters:
         if item.name == "format":

@@ -1,0 +1,356 @@
+"""JPEG XL: facts without decoding, what files hold beside pixels, and damage."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core._runtime.vipsimage import PROFILE
+from imgsvc_core.errors import CorruptImage, ImageTooLarge, ImgsvcError, UnsupportedFormat
+from imgsvc_core.formats.boxes import make_box
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
+from imgsvc_core.formats.jxl.codestream import RATE
+from imgsvc_core.formats.jxl.header import profile_of
+from imgsvc_core.formats.loading import load
+from imgsvc_core.formats.metadata import EXIF, XMP, blob
+from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.saving import save
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from tests.formats.probing import facts
+from tests.support import libjxl
+from tests.support.encoded import deep, encoded, frames, gray, photo, profile, transparent
+from tests.support.handmade import vips
+
+_EXIF = Image.Exif()
+_EXIF[0x8298] = "Ada"
+_BLOCK = _EXIF.tobytes().removeprefix(b"Exif\0\0")
+_PACKET = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>" + b"<!-- here -->" * 20 + b"</x:xmpmeta>"
+_ANIMATED: dict[str, Any] = {"have_animation": 1, "rate": 100, "divisor": 1}
+
+
+def pixels_of(data: bytes, **options: Any) -> pyvips.Image:
+    image = load(probe(ByteSource(data)), LoadSettings(sequential=False, **options))
+    assert isinstance(image, pyvips.Image)
+    return image
+
+
+@given(
+    width=st.integers(1, 300),
+    height=st.integers(1, 300),
+    bands=st.integers(1, 4),
+    kind=st.sampled_from([np.uint8, np.uint16]),
+    lossless=st.booleans(),
+    orientation=st.integers(1, 8),
+)
+@settings(max_examples=60)
+def test_facts_are_those_that_the_library_wrote(
+    width: int, height: int, bands: int, kind: Any, lossless: bool, orientation: int
+) -> None:
+    pixels = np.full((height, width, bands), 77, kind)
+    data = libjxl.encode(pixels, distance=None if lossless else 1.0, orientation=orientation)
+    found = facts(data)
+    assert (found.width, found.height, found.orientation) == (width, height, orientation)
+    assert (found.alpha, found.depth) == (bands in (2, 4), 8 * kind().itemsize)
+    assert found.colorspace == ("gray" if bands < 3 else "srgb")
+    assert (found.frames, found.delays, found.plays) == (1, (), None)
+
+
+@given(
+    durations=st.lists(st.integers(0, 1 << 20), min_size=2, max_size=6),
+    rate=st.integers(1, 2000),
+    divisor=st.integers(1, 1001),
+    plays=st.integers(0, 70_000),
+    bands=st.integers(1, 4),
+    lossless=st.booleans(),
+)
+@settings(max_examples=60)
+def test_times_are_those_that_the_library_tells(
+    durations: list[int], rate: int, divisor: int, plays: int, bands: int, lossless: bool
+) -> None:
+    pictures = [np.full((9, 14, bands), 40 * number, np.uint8) for number in range(len(durations))]
+    timing = {"have_animation": 1, "rate": rate, "divisor": divisor, "plays": plays}
+    data = libjxl.encode(pictures, distance=None if lossless else 2.0, durations=durations, **timing)
+    delays, told = libjxl.times(data)
+    found = facts(data)
+    assert found.frames == len(delays)
+    assert found.delays == (tuple(min(delay, 2**31 - 1) for delay in delays) if len(delays) > 1 else ())
+    assert found.plays == (told if len(delays) > 1 else None)
+
+
+@pytest.mark.parametrize("effort", [1, 3, 7])
+@pytest.mark.parametrize("options", [{}, {13: 1}, {14: 1}, {15: 1}])
+def test_times_of_frames_of_many_parts(effort: int, options: dict[int, int]) -> None:
+    """The order of parts is told by entropy coding if groups start in the middle (option 13)."""
+    large = np.tile(photo(), (9, 9, 1))
+    data = libjxl.encode(
+        [large, 255 - large], distance=3.0, durations=[3, 90], options={0: effort, **options}, **_ANIMATED
+    )
+    assert facts(data).delays == (30, 900)
+    assert pixels_of(data, all_frames=True).height == 2 * large.shape[0]
+
+
+@pytest.mark.parametrize("name", ["srgb", "p3"])
+def test_profiles_come_back(name: str) -> None:
+    wanted = pyvips.Operation.call("profile_load", name)
+    picture = probe(ByteSource(libjxl.encode(photo(), profile=wanted)))
+    assert picture.info.profile
+    assert profile_of(picture.header) == wanted
+    assert blob(pixels_of(libjxl.encode(photo(), profile=wanted)), PROFILE) == wanted
+
+
+@given(data=st.binary(min_size=0, max_size=900))
+@settings(max_examples=40)
+def test_any_content_of_a_profile_comes_back(data: bytes) -> None:
+    """The library only takes profiles that it can read, so what follows one of them varies."""
+    wanted = bytearray(profile() + data + bytes(-len(data) % 4))
+    wanted[:4] = len(wanted).to_bytes(4, "big")
+    picture = probe(ByteSource(libjxl.encode(photo()[:8, :8], profile=bytes(wanted))))
+    assert profile_of(picture.header) == bytes(wanted)
+
+
+def test_profile_of_an_animation() -> None:
+    wanted = pyvips.Operation.call("profile_load", "p3")
+    data = libjxl.encode(list(frames(3)), durations=[1, 2, 3], profile=wanted, **_ANIMATED)
+    assert facts(data).delays == (10, 20, 30)
+    assert blob(pixels_of(data, all_frames=True), PROFILE) == wanted
+
+
+@pytest.mark.parametrize(
+    "space",
+    [{"primaries": 11}, {"transfer": 8}, {"transfer": 65535, "gamma": 0.5}, {"primaries": 9, "transfer": 16}],
+    ids=["P3", "linear", "gamma", "PQ"],
+)
+def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
+    found = facts(libjxl.encode(photo(), space=space)).rgb_space
+    assert found is not None
+    assert found == facts(libjxl.encode(photo(), distance=1.0, space=space)).rgb_space
+    expected = {
+        "primaries": 0.68 if space.get("primaries") == 11 else 0.708 if "primaries" in space else 0.64
+    }
+    assert found.primaries[0][0] == expected["primaries"]
+    transfer = {8: ("gamma", 1.0), 65535: ("gamma", 2.0), 16: ("pq", 1.0)}.get(space.get("transfer", 13))
+    assert (found.transfer, round(found.gamma, 6)) == (transfer or ("srgb", 1.0))
+
+
+def test_linear_light_is_shown_as_srgb() -> None:
+    light = (np.arange(256, dtype=np.uint16)[None, :, None] * 257).repeat(3, 2).repeat(8, 0)
+    data = libjxl.encode(light, space={"transfer": 8})
+    shown = imgsvc.to_numpy(data)[0, :, 0].astype(float)
+    linear = light[0, :, 0] / 65535
+    expected = np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055) * 65535
+    assert np.abs(shown - expected).max() < 40
+
+
+def test_lossy_sixteen_bits_have_the_colors_of_eight() -> None:
+    """The binding labels 16 bits as linear light; the header that we write says sRGB."""
+    data = save(vips(deep()), SaveSettings(format="jxl", quality=95)).data
+    assert data is not None
+    assert facts(data).rgb_space is None
+    assert np.abs(pixels_of(data).numpy() / 257 - deep() / 257).mean() < 3
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_metadata_in_boxes(compressed: bool) -> None:
+    boxes = {b"Exif": bytes(4) + _BLOCK, b"xml ": _PACKET}
+    image = pixels_of(libjxl.encode(photo(), boxes=boxes, compressed_boxes=compressed))
+    assert blob(image, EXIF) == _BLOCK
+    assert blob(image, XMP) == _PACKET
+
+
+def test_results_keep_metadata_that_is_asked_for() -> None:
+    source = libjxl.encode(photo(), boxes={b"Exif": bytes(4) + _BLOCK, b"xml ": _PACKET})
+    kept = imgsvc.process(source, {"output": {"metadata": "copyright"}}).data
+    assert b"Ada" in (blob(pixels_of(kept), EXIF) or b"")
+    assert libjxl.times(kept) == ((), None)  # which the library reads
+    assert b"Exif" not in imgsvc.process(source).data
+
+
+def test_a_brotli_bomb_is_left_out() -> None:
+    import imagecodecs
+
+    bomb = bytes(imagecodecs.brotli_encode(bytes(1 << 27), level=5))
+    data = libjxl.encode(photo(), boxes={b"xml ": _PACKET}) + make_box(b"brob", b"Exif" + bomb)
+    assert len(bomb) < 1000
+    image = pixels_of(data)
+    assert blob(image, EXIF) is None
+    assert blob(image, XMP) == _PACKET
+
+
+def test_premultiplied_colors_are_divided_by_alpha() -> None:
+    straight = transparent().astype(float)
+    multiplied = straight.copy()
+    multiplied[..., :3] *= straight[..., 3:] / 255
+    data = libjxl.encode(np.rint(multiplied).astype(np.uint8), alpha_premultiplied=1)
+    found = pixels_of(data).numpy()
+    opaque = straight[..., 3] > 200
+    assert np.abs(found[opaque].astype(float) - straight[opaque]).max() <= 1
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation_of_the_codestream_counts(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 3  # which is to be ignored
+    boxes = {b"Exif": bytes(4) + exif.tobytes().removeprefix(b"Exif\0\0")}
+    data = libjxl.encode(photo(), orientation=orientation, boxes=boxes)
+    shown = imgsvc.to_numpy(data)
+    exif[0x0112] = orientation
+    expected = imgsvc.to_numpy(_png(photo(), exif))
+    assert np.array_equal(shown, expected)
+
+
+def _png(pixels: Any, exif: Image.Exif) -> bytes:
+    import io
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", exif=exif)
+    return file.getvalue()
+
+
+def test_frames_that_cover_a_part_of_the_picture() -> None:
+    first, patch = frames(1)[0], np.full((20, 30, 4), (9, 8, 7, 255), np.uint8)
+    data = libjxl.encode([first, patch], durations=[1, 5], crops=[None, (5, 7)], **_ANIMATED)
+    shown = pixels_of(data, all_frames=True).numpy().reshape(2, *first.shape)
+    expected = first.copy()
+    expected[7:27, 5:35] = patch
+    assert np.array_equal(shown, [first, expected])
+
+
+@given(
+    delays=st.lists(st.integers(0, 100_000), min_size=2, max_size=5),
+    plays=st.integers(0, 65_535),
+    lossless=st.booleans(),
+    deep_=st.booleans(),
+)
+@settings(max_examples=40)
+def test_animations_keep_their_times(delays: list[int], plays: int, lossless: bool, deep_: bool) -> None:
+    """Frames without a time would not be shown, so they get a millisecond."""
+    shown = frames(len(delays))[:, :20, :30].astype(np.uint16 if deep_ else np.uint8) * (257 if deep_ else 1)
+    strip = vips(shown.reshape(-1, *shown.shape[2:])).copy()
+    strip.set_type(pyvips.GValue.gint_type, "page-height", 20)
+    strip.set_type(pyvips.GValue.gint_type, "loop", plays)
+    strip.set_type(pyvips.GValue.array_int_type, "delay", delays)
+    data = save(strip, SaveSettings(format="jxl", lossless=lossless)).data
+    assert data is not None
+    expected = tuple(max(1, delay) for delay in delays)
+    assert libjxl.times(data) == (expected, plays)
+    assert facts(data).delays == expected
+    if lossless:
+        assert np.array_equal(pixels_of(data, all_frames=True).numpy(), strip.numpy())
+
+
+@given(numbers=st.lists(st.integers(1, 1 << 30), max_size=20))
+def test_written_numbers_are_read(numbers: list[int]) -> None:
+    writer = BitWriter()
+    for number in numbers:
+        writer.u32(number, *RATE)
+    data = writer.data() or b"\0"
+    reader = BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),)))
+    assert [reader.u32(*RATE) for _ in numbers] == numbers
+
+
+@given(cuts=st.lists(st.integers(1, 3000), max_size=5))
+@settings(max_examples=30)
+def test_codestreams_in_parts(cuts: list[int]) -> None:
+    whole = libjxl.encode(list(frames(3)), durations=[1, 2, 3], **_ANIMATED)
+    places = [0, *sorted({cut for cut in cuts if cut < len(whole)}), len(whole)]
+    data = make_box(b"JXL ", b"\r\n\x87\n") + make_box(b"ftyp", b"jxl \0\0\0\0jxl ")
+    for number, (start, end) in enumerate(pairwise(places)):
+        last = 0x80000000 if end == len(whole) else 0
+        data += make_box(b"jxlp", (number | last).to_bytes(4, "big") + whole[start:end])
+    assert facts(data).delays == (10, 20, 30)
+    assert np.array_equal(pixels_of(data, all_frames=True).numpy(), pixels_of(whole, all_frames=True).numpy())
+
+
+def test_pixels_are_limited_by_the_header() -> None:
+    """The file of some bytes claims a gigapixel."""
+    writer = BitWriter()
+    writer.bits(0x0AFF, 16)
+    writer.bits(0, 1)
+    for _ in range(2):
+        writer.u32(32_768, (1, 9), (1, 13), (1, 18), (1, 30))
+        writer.bits(0, 3 if _ == 0 else 0)
+    writer.bits(0b11, 2)
+    data = writer.data() + bytes(60)
+    assert facts(data).width == 32_768
+    with pytest.raises(ImageTooLarge):
+        imgsvc.process(data, {"output": {"format": "png"}}).data  # noqa: B018
+
+
+def test_inks_are_refused() -> None:
+    writer = BitWriter()
+    writer.bits(0x0AFF, 16)
+    writer.bits(1, 1)  # 8 x 8 pixels
+    writer.bits(0, 5)
+    writer.bits(1, 3)
+    writer.bits(0, 2)  # more metadata, without more fields
+    writer.bits(0, 3)  # 8 bits
+    writer.bits(1, 1)
+    writer.bits(1, 2)  # one more channel
+    writer.bits(0, 1)
+    writer.u32(4, (0, 0), (1, 0), (2, 4), (18, 6))  # black
+    with pytest.raises(UnsupportedFormat, match=r"inks \(CMYK\)"):
+        facts(writer.data() + bytes(20))
+
+
+_SAMPLES = ("jxl", "jxl_lossy", "jxl_alpha", "jxl_deep", "jxl_animated")
+
+
+def _refusal(data: bytes) -> ImgsvcError | None:
+    limits = imgsvc.Limits(source_pixels=1 << 20)
+    with contextlib.suppress(ImgsvcError):
+        imgsvc.to_numpy(data, limits=limits)
+        return None
+    with pytest.raises(ImgsvcError) as caught:
+        imgsvc.to_numpy(data, limits=limits)
+    return caught.value
+
+
+def _mutated(count: int) -> None:
+    """Damage files in many ways: each is read, or refused by one sentence."""
+    chance = random.Random(20)
+    files = [encoded(name).data for name in _SAMPLES]
+    files += [
+        libjxl.encode(gray()[:, :, None], boxes={b"Exif": bytes(4) + _BLOCK}, compressed_boxes=True),
+        libjxl.encode(list(frames(3)), durations=[1, 2, 3], profile=profile(), **_ANIMATED),
+    ]
+    read = 0
+    for number in range(count):
+        data = bytearray(files[number % len(files)])
+        near = len(data) if chance.random() < 0.5 else 60
+        for _ in range(chance.randint(1, 4)):
+            data[chance.randrange(min(near, len(data)))] = chance.randrange(256)
+        if chance.random() < 0.3:
+            del data[chance.randrange(1, len(data)) :]
+        refused = _refusal(bytes(data))
+        read += refused is None
+        assert refused is None or (refused.message.endswith(".") and "\n" not in refused.message)
+    assert 0 < read < count
+
+
+def test_damaged_files() -> None:
+    _mutated(120)
+
+
+@pytest.mark.slow
+def test_three_thousand_damaged_files() -> None:
+    _mutated(3000)
+
+
+@pytest.mark.parametrize("name", ["jxl", "jxl_lossy", "jxl_animated"])
+def test_cut_files_are_damaged(name: str) -> None:
+    data = encoded(name).data
+    for length in range(60, len(data) - 1, max(1, len(data) // 25)):
+        with pytest.raises(CorruptImage):
+            imgsvc.process(data[:length], {"output": {"format": "apng"}}).data  # noqa: B018
