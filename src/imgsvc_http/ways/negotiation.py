@@ -83,6 +83,8 @@ def shown_formats(accept: str) -> str:
     """
     ranges = [part.replace(" ", "").split(";") for part in accept.lower().split(",")]
     wanted = {name for name, *parameters in ranges if not any(_is_zero(item) for item in parameters)}
+    if "image/avif" in wanted:
+        wanted.discard("image/jxl")  # which is only taken without AVIF
     return ",".join([*(name for name in _MODERN if name in wanted), "image/*"])
 
 

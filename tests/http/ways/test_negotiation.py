@@ -28,6 +28,7 @@ def _negotiated(text: str, client_hints: bool = True, **headers: str) -> Negotia
         ("*/*", "image/*"),
         ("", "image/*"),
         ("IMAGE/WEBP", "image/webp,image/*"),
+        ("image/jxl,image/webp,*/*", "image/jxl,image/webp,image/*"),
         ("image/avif;q=0, image/webp;q=0.5", "image/webp,image/*"),
         ("image/avif; q=0.0,image/webp; q=0.000", "image/*"),
         ("text/html,,;;q=,image/webp;q", "image/webp,image/*"),

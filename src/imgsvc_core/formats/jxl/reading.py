@@ -47,7 +47,8 @@ def read(picture: Jxl, settings: LoadSettings) -> pyvips.Image:
     expected = frames * info.height, info.width, bands
     if pixels.size != expected[0] * expected[1] * expected[2]:
         raise CorruptImage(
-            f"The JPEG XL image is damaged: its header states {expected}, its data {pixels.shape}."
+            f"The JPEG XL image is damaged: its header states {frames} x {info.width} x {info.height} pixels "
+            f"of {bands} channels, its data {' x '.join(map(str, pixels.shape))}."
         )
     image = from_array(_full_range(np.ascontiguousarray(pixels).reshape(expected), info.depth))
     alpha = header.picture.alpha
