@@ -15,7 +15,6 @@ from imgsvc_core.formats.jxl.icc import read_profile
 from imgsvc_core.formats.reader import HeaderReader
 
 METADATA = frozenset({b"Exif", b"xml ", b"jumb", b"brob"})
-RECONSTRUCTION = b"jbrd"
 _NUMBER = 4  # bytes before a part of a codestream
 _MOST_FRAMES = 1 << 16
 _LONGEST_DELAY = (1 << 31) - 1
@@ -29,11 +28,6 @@ class JxlHeader:
     codestream: Codestream
     picture: Header
     profile: bytes | None = None
-
-    @property
-    def holds_jpeg(self) -> bool:
-        """True if a JPEG can be made of it again, byte for byte."""
-        return any(box.kind == RECONSTRUCTION for box in self.boxes)
 
 
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, JxlHeader]:
