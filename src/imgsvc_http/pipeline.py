@@ -356,9 +356,8 @@ class Pipeline:
 
     async def _layers(self, account_id: str, request: ProcessingRequest) -> LayerPictures:
         """Return the pictures that the layers of a request name by URL."""
-        with phase("fetch"):
-            limit = request.limits.source_bytes
-            return await self.layers.fetch(request.spec, Asking(account=account_id, limit_bytes=limit))
+        limit = request.limits.source_bytes
+        return await self.layers.fetch(request.spec, Asking(account=account_id, limit_bytes=limit))
 
     async def _pictures(self, account_id: str, spec: Spec, layers: LayerPictures) -> dict[str, bytes]:
         """Return the bytes of watermarks by id, and of pictures of layers by id or URL."""

@@ -49,7 +49,7 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_thumbnail_needs_no_slow_package_and_is_the_same_with_numpy(photo: str, format: str) -> None:
     spec = {"resize": {"width": 200}, "output": {"format": format}}
     alone, beside = made("nothing", [(photo, spec)]), made("numpy", [(photo, spec)])
-    assert not alone["loaded"]
+    assert alone["loaded"] == (["PIL"] if format == "avif" else [])  # whose encoder makes the fewest bytes
     assert alone["results"] == beside["results"]
 
 

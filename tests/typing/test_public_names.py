@@ -45,8 +45,8 @@ def test_help_shows_public_names_only() -> None:
 def test_results_have_public_names_only() -> None:
     names = {name for name in dir(imgsvc.process(coffee())) if not name.startswith("_")}
     assert names == {
-        "data", "faces", "facts", "input", "media_type", "notes", "output", "plan", "save", "timing",
-        "to_dict", "to_numpy", "to_pil", "to_vips",
+        "data", "faces", "facts", "input", "layers", "media_type", "notes", "output", "plan", "save",
+        "timing", "to_dict", "to_numpy", "to_pil", "to_vips",
     }  # fmt: skip
 
 

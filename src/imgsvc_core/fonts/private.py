@@ -8,7 +8,6 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from imgsvc_core.fonts.catalog import catalog
 
@@ -86,6 +85,8 @@ def _folder() -> Path:
 
 
 def _configuration(folders: tuple[str, ...], cache: Path) -> str:
+    from xml.sax.saxutils import escape  # as slow as tempfile
+
     listed = "".join(f"<dir>{escape(os.path.abspath(folder))}</dir>" for folder in folders)
     return (
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>'

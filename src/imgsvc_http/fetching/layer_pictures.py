@@ -17,6 +17,7 @@ from imgsvc_core.errors import ImgsvcError, SourceTooLarge, SpecError
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import NotModified, shown_url
 from imgsvc_http.fetching.origins import Identity, OpenedSource, Origins
+from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.settings import FetchSettings
 from imgsvc_urls import UrlSource
 
@@ -92,7 +93,7 @@ class LayerFetcher:
             paths.setdefault(url, path)
         started, most = time.perf_counter(), min(asking.limit_bytes or MOST_BYTES, MOST_BYTES)
         asking, room = attrs.evolve(asking, limit_bytes=most), asyncio.Semaphore(_AT_ONCE)
-        with contextlib.ExitStack() as stack:
+        with phase("fetch"), contextlib.ExitStack() as stack:
             tasks = {
                 url: asyncio.create_task(self._opened(url, path, asking, room, stack))
                 for url, path in paths.items()

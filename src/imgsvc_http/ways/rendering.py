@@ -210,8 +210,7 @@ async def _rendered(
         if "request" not in told.facts:
             return told, LayerPictures()
         spec = restore(told.facts["request"])
-    with phase("fetch"):
-        layers = await services.pipeline.layers.fetch(spec, asking)
+    layers = await services.pipeline.layers.fetch(spec, asking)
     counter = quota.Count(services.quota, account_id)
     make = services.pipeline.describe if order.is_told else services.pipeline.render
     return await make(source, spec, limits, counter, layers=layers, accept=order.accept), layers

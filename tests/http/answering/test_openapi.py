@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from imgsvc_core.spec.rules import NotTogether
 from imgsvc_http.answering.answers import Result
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.json_schema import body_schema, failure_schema
@@ -29,7 +30,20 @@ from tests.http.service_process import Service, running
 from tests.support import encoded
 
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", HeaderNames("X-Svc"))
-SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))
+
+
+def without(rule: Any, document: Any) -> Any:
+    """Return a document that allows what a rule forbids."""
+    if isinstance(document, dict):
+        return {key: without(rule, value) for key, value in document.items() if value != rule}
+    return (
+        [without(rule, item) for item in document if item != rule] if isinstance(document, list) else document
+    )
+
+
+# The generator cannot model any more rules of one object than `output` has without this one.
+ONE_RULE = NotTogether(("look",), ("quality",)).schema()
+SCHEMA = schemathesis.openapi.from_dict(without(ONE_RULE, json.loads(json.dumps(DOCUMENT))))
 SCHEMA.config.phases.coverage.enabled = False  # it cannot make files within forms that have rules
 
 

@@ -69,7 +69,8 @@ class TestResult:
         self, client: aiohttp.ClientSession, source: str
     ) -> None:
         """The facts of input and output are those of their files."""
-        result = (await fetch(client, f"{source}/jpeg_oriented", output={"quality": 60})).json
+        output = {"quality": 60, "encoding": "progressive"}
+        result = (await fetch(client, f"{source}/jpeg_oriented", output=output)).json
         given, made = result["input"], result["output"]
         file = encoded.jpeg_oriented().data
         assert (given["width"], given["height"], given["orientation"]) == (96, 64, 6)
