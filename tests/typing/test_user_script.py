@@ -16,7 +16,18 @@ import imgsvc_batch
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.declare import Accepts, Parameters
-from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
+from imgsvc_core.spec.kinds import (
+    AspectRatio,
+    Boolean,
+    Choice,
+    HexColor,
+    Integer,
+    IntegerOr,
+    Number,
+    NumberOr,
+    Text,
+    Words,
+)
 from imgsvc_core.spec.output import OutputAlias, OutputFormat
 
 SCRIPT = Path(__file__).with_name("user_script.py")
@@ -90,6 +101,10 @@ def test_annotations_are_those_of_the_kinds(cls: type[Parameters]) -> None:
             assert set(get_args(get_args(stored)[0])) == set(param.kind.options)
         elif isinstance(param.kind, AspectRatio):
             assert types == {tuple[float, float]}
+        elif isinstance(param.kind, IntegerOr | NumberOr):
+            kept = tuple(value for value in param.kind.words.values() if isinstance(value, str))
+            number = int if isinstance(param.kind, IntegerOr) else float
+            assert types == {number, *([Literal[kept]] if kept else [])}
         else:
             assert types == {PYTHON_TYPES[type(param.kind)]}
 

@@ -353,7 +353,7 @@ def request_schema() -> dict[str, Any]:
     """Return the JSON Schema of a whole request.
 
     >>> sorted(request_schema()["properties"])[:3]
-    ['adjust', 'auto', 'border']
+    ['adjust', 'auto', 'background']
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -89,7 +89,7 @@ async def test_every_parameter_is_declared_once_in_the_order_of_application(
         for param in group["params"]:
             own = params(PARAMETER_OPTIONS[param["option"]].operation)[param["name"]]
             assert (param["doc"], param["unit"], param["required"]) == (own.doc, own.unit, own.required)
-            assert param["kind"] == type(own.kind).__name__
+            assert param["kind"] == type(own.kind).__name__.removesuffix("Or")  # words are no control
 
 
 @pytest.mark.asyncio
