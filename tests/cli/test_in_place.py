@@ -33,7 +33,8 @@ elif sys.argv[1] == "before it is in place":
     os.replace = die
 else:
     os.replace = lambda *names: (replace(*names), die())
-sys.exit(run(["process", sys.argv[2], "--in-place", "--no-if-smaller", "--quality", "30"]))
+flags = ["--in-place", "--no-if-smaller", "--quality", "30", "--encoding", "progressive"]  # by libvips
+sys.exit(run(["process", sys.argv[2], *flags]))
 """
 
 
