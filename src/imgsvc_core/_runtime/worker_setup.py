@@ -69,9 +69,11 @@ def preload() -> None:
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core import formats
-    from imgsvc_core.formats.jpeg import turbojpeg
+    from imgsvc_core.formats.jpeg import jpegli, turbojpeg
 
     Image.preinit()
     turbojpeg.decoder()
+    if jpegli.has_encoder():
+        import pyjpegli  # noqa: F401
     for module in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}."):
         import_module(module.name)
