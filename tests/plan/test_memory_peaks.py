@@ -85,6 +85,14 @@ def test_backgrounds_stay_below_the_bound(tmp_path: Path, amount: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+def test_baseline_photographs_stay_below_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    Image.fromarray(mosaic(4000, 3900)).save(path, quality=90)
+    peak, bound = peak_and_bound(path, {"output": {"format": "jpg", "encoding": "baseline"}})
+    assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
     path, number = tmp_path / "a.png", 24
     Image.new("RGB", (20, 20)).save(path)

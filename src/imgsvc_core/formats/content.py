@@ -110,12 +110,11 @@ def colored_edges_by_libvips(image: pyvips.Image) -> float:
 
 
 def flat_share(image: pyvips.Image) -> float:
-    """Return the share of neighboring pixels, of some lines, that are equal; 0 for large pictures."""
-    width, height = size_of(image)
-    if width * height > MOST_EXAMINED or width == 1:
+    """Return the share of neighboring pixels, of some lines of a picture in memory, that are equal."""
+    if image.width == 1:
         return 0.0
-    lines = _lines(image.copy_memory())
-    right, left = (lines.crop(start, 0, width - 1, lines.height) for start in (1, 0))
+    lines = _lines(image)
+    right, left = (lines.crop(start, 0, lines.width - 1, lines.height) for start in (1, 0))
     share: float = (right == left).bandand().avg() / 255
     return share
 

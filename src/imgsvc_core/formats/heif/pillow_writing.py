@@ -49,7 +49,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     from PIL import AvifImagePlugin, Image  # noqa: F401  (or Pillow loads all of its formats)
 
     image, subsampling = choose_subsampling(image, settings)
-    image = image.colourspace("srgb") if image.bands < 3 else image
+    image = (image.colourspace("srgb") if image.bands < 3 else image).copy_memory()
     if image.bands == 4 and image[3].min() == _OPAQUE:  # the encoder would leave it out, too
         image = image.extract_band(0, n=3)
     options = {option: data for name, option in _OPTIONS.items() if (data := blob(image, name))}

@@ -38,11 +38,8 @@ def has_encoder() -> bool:
     return find_spec("pyjpegli") is not None
 
 
-def suits(image: pyvips.Image, settings: SaveSettings) -> bool:
-    """Return True if the encoder is there, takes what is asked for, and makes the picture smaller.
-
-    The color resolution is known to be ``420``.
-    """
+def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
+    """Return True if the encoder is there and takes what is asked for, with one color for four pixels."""
     width, height = size_of(image)
     quality = settings.quality or 0
     return (
@@ -52,8 +49,12 @@ def suits(image: pyvips.Image, settings: SaveSettings) -> bool:
         and samples_of(image) == "uchar"
         and width * height <= MOST_EXAMINED
         and has_encoder()
-        and (settings.photograph or flat_share(image) <= _MOST_FLAT)
     )
+
+
+def pays(image: pyvips.Image, settings: SaveSettings) -> bool:
+    """Return True if the encoder makes a picture in memory smaller."""
+    return settings.photograph or flat_share(image) <= _MOST_FLAT
 
 
 def encode(image: pyvips.Image, quality: int) -> bytes:

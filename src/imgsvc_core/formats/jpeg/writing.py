@@ -32,10 +32,12 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     """
     image, subsampling = choose_subsampling(image, settings)
     level = codec_effort("jpg", settings.effort)
-    if level == _QUICK and subsampling == "420" and jpegli.suits(image, settings):
-        assert settings.quality is not None
-        sink.write(jpegli.encode(image, settings.quality))
-        return {"interlaced": False, "subsample": ":".join(subsampling)}
+    if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
+        image = image.copy_memory()
+        if jpegli.pays(image, settings):
+            assert settings.quality is not None
+            sink.write(jpegli.encode(image, settings.quality))
+            return {"interlaced": False, "subsample": ":".join(subsampling)}
     options = dict(_LEVELS[level])
     if settings.progressive is False:
         options.pop("optimize_scans", None)
