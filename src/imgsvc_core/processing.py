@@ -48,7 +48,7 @@ from imgsvc_core.sources.opening import Opened, open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
-from imgsvc_core.targets.encoding import encode, is_encoded_once, of_original
+from imgsvc_core.targets.encoding import encode, of_original
 from imgsvc_core.targets.pending import Pending
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
@@ -470,7 +470,7 @@ def _make(
         picture: Encoded | Computed | Raster
         if one.target is None:
             picture = computed(image, plan.save[0])
-        elif not isinstance(image, Raster) and (plan.facts or not is_encoded_once(plan)):
+        elif not isinstance(image, Raster) and (plan.facts or not plan.is_encoded_once):
             image = in_memory(image)
     rendered_at = encoded_at = time.perf_counter()
     if one.target is not None:
@@ -541,7 +541,7 @@ def _encode(
     deadline: Deadline, plan: Plan, picture: Computed | Raster, digest: bool, original: bytes | None
 ) -> Encoded:
     with naming_shortage(plan.memory):
-        if isinstance(picture, Raster) and is_encoded_once(plan):
+        if isinstance(picture, Raster) and plan.is_encoded_once:
             return encode(picture, plan, digest=digest, original=original)
         image = deadline.watch(picture.to_vips())
         return encode(image, plan, digest=digest, original=original)

@@ -18,7 +18,7 @@ from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.similarity.reference import Reference
 from imgsvc_core.similarity.ssimulacra2 import Original, score_by_parts
 from imgsvc_core.targets import look as searching
-from tests.support import photos
+from tests.support import encoded, photos
 from tests.support.decoded import decode
 from tests.support.photos import Pixels, as_vips, astronaut, coffee, cut_out
 
@@ -60,6 +60,21 @@ def test_the_promise_holds_by_the_package(format: str, promised: int, tries: lis
     assert result.output.look is not None
     assert promised <= result.output.look < promised + 6
     assert 1 <= len(tries) <= 6
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+@pytest.mark.parametrize("resize", [{}, {"resize": {"width": 120}}], ids=str)
+def test_pictures_with_layers_keep_the_promise(resize: dict[str, Any], to_file: bool) -> None:
+    """Layers are laid over small pictures in an array."""
+    layer = {"shape": {"kind": "rectangle", "color": "ff3300"}, "width": 40, "height": 20}
+    request = {**resize, "layers": [layer], "output": {"format": "jpg", "look": 60}}
+    source, file = encoded.jpeg().data, io.BytesIO()
+    made = imgsvc.process(source, request, file) if to_file else imgsvc.process(source, request)
+    exact = imgsvc.process(source, {**request, "output": {"format": "png"}}).to_numpy()
+    data = file.getvalue() if to_file else made.data
+    assert made.output.look is not None
+    assert made.output.look >= 60
+    assert float(truth.ssimulacra2(exact, decode("jpg", data)[0])) >= 59.9
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)

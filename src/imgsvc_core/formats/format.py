@@ -135,7 +135,8 @@ class Format(abc.ABC):
         animation: True if it carries several frames.
         depth: Bits per channel that the writer keeps at most.
         quality: Default quality 1 to 100; None if the format has no such setting.
-        looks: Typical SSIMULACRA2 at the qualities 0, 10, 20 to 100, as `benchmarks.look` measures.
+        looks: Typical SSIMULACRA2 at the qualities 0, 10, 20 to 100, as `benchmarks.look` measures; by
+            default those of JPEG.
         lossless: True if it can store pixels exactly.
         subsamplings: Resolutions of color that the writer offers: 420, 444.
         palette: True if the number of colors can be limited to a palette.
@@ -173,19 +174,7 @@ class Format(abc.ABC):
     animation: ClassVar[bool] = False
     depth: ClassVar[int] = 8
     quality: ClassVar[int | None] = None
-    looks: ClassVar[tuple[float, ...]] = (
-        -64,
-        -5,
-        35.7,
-        50.4,
-        57.9,
-        63,
-        65.9,
-        70.9,
-        76.7,
-        87.2,
-        96.1,
-    )  # of JPEG
+    looks: ClassVar[tuple[float, ...]] = (-64, -5, 35.7, 50.4, 57.9, 63, 65.9, 70.9, 76.7, 87.2, 96.1)
     lossless: ClassVar[bool] = True
     subsamplings: ClassVar[tuple[str, ...]] = ()
     palette: ClassVar[bool] = False

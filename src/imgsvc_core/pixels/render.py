@@ -132,8 +132,12 @@ def _render_frame(
 
 def _fit_array(frame: ScaledFrame, left: Sequence[PlannedStep], plan: Plan) -> bool:
     """Return True if all steps that are left take less time on an array of the pixels of a still."""
-    once = plan.frames == len(plan.save) == 1 and not plan.save_exactly
-    if not once or plan.save[0].metadata != "strip" or not all(item.traits.in_array for item in left):
+    if (
+        plan.frames > 1
+        or not plan.is_encoded_once
+        or plan.save[0].metadata != "strip"
+        or not all(item.traits.in_array for item in left)
+    ):
         return False
     image, few = frame.image, prod(frame.size) <= MOST_LAID_IN_ARRAY
     rgb = image.get("bands") == 3 and samples_of(image) == "uchar" and not has(image, PROFILE)

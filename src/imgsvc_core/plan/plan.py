@@ -55,6 +55,11 @@ class Plan:
         """Width and height of a frame of the result."""
         return self.steps[-1].after if self.steps else Size(self.info.width, self.info.height)
 
+    @property
+    def is_encoded_once(self) -> bool:
+        """True if an image may stream through its encoder."""
+        return len(self.save) == 1 and not self.save_exactly and self.save[0].look is None
+
     def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...] | None:
         """Return the faces that the result shows. ``regions`` are left and top of the parts that smart crops
         kept.

@@ -41,7 +41,7 @@ def encode(
     """
     if original is not None and plan.original == "always":
         encoded = of_original(original)
-    elif is_encoded_once(plan):
+    elif plan.is_encoded_once:
         encoded = save(image, plan.save[0], file if original is None else None, digest=digest)
     else:
         encoded = _encode_best(image, plan.save, plan.save_exactly)
@@ -74,11 +74,6 @@ def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
         note = f"The result is no smaller, but metadata of {title} goes only with another encoding."
         return attrs.evolve(encoded, notes=(*encoded.notes, note))
     return encoded
-
-
-def is_encoded_once(plan: Plan) -> bool:
-    """Return True if an image may stream through its encoder."""
-    return len(plan.save) == 1 and not plan.save_exactly and plan.save[0].look is None
 
 
 def _encode_best(
