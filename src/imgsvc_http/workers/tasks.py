@@ -30,7 +30,7 @@ class LimitedTask(Task, Protocol):
         """The limits of the work. Its worker is killed soon after ``seconds``."""
 
 
-def _plain(limits: Limits) -> Limits:
+def plain_limits(limits: Limits) -> Limits:
     """Return limits of the library. To unpickle the limits of the service, a worker would import its
     settings."""
     return _copied(limits)
@@ -69,7 +69,7 @@ class Process:
 
     name: str
     spec: Spec
-    limits: Limits = attrs.field(converter=_plain)
+    limits: Limits = attrs.field(converter=plain_limits)
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
     accept: str | None = None
     target: str | None = None
@@ -177,7 +177,7 @@ class Describe:
 
     name: str
     spec: Spec
-    limits: Limits = attrs.field(converter=_plain)
+    limits: Limits = attrs.field(converter=plain_limits)
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
     accept: str | None = None
 
@@ -219,7 +219,7 @@ class Translate:
 
     name: str
     url: ForeignUrl
-    limits: Limits = attrs.field(converter=_plain)
+    limits: Limits = attrs.field(converter=plain_limits)
     watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
@@ -240,7 +240,7 @@ class Inspect:
     """Tell the facts of the source, and decode it small to see that it is whole."""
 
     name: str
-    limits: Limits = attrs.field(converter=_plain)
+    limits: Limits = attrs.field(converter=plain_limits)
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the facts as `ImageInfo.to_dict` gives them."""
@@ -248,29 +248,6 @@ class Inspect:
         small = {"resize": {"width": 64, "height": 64, "upscale": False}}
         imgsvc.process(source, small, limits=self.limits, name=self.name, threads=threads)
         return TaskResult(info.to_dict())
-
-
-_PAPER = b"""<svg xmlns="http://www.w3.org/2000/svg" width="480" height="56">
-<path d="M0 0h480v56H0z" fill="#fff"/></svg>"""
-
-
-@attrs.frozen(kw_only=True)
-class Sample:
-    """Draw a text in a family of fonts, black on white."""
-
-    family: str
-    text: str
-    limits: Limits = attrs.field(converter=_plain)
-
-    def run(self, source: bytes, threads: int) -> TaskResult:
-        """Return a PNG of the text."""
-        text = {"text": self.text, "font": self.family, "size": 30, "missing": "box", "lines": 1}
-        request = {
-            "layers": [{"text": text, "gravity": "left", "width": "98%", "x": "1%"}],
-            "output": {"format": "png", "colors": 16, "flatten": True},
-        }
-        drawn = imgsvc.process(_PAPER, request, limits=self.limits, digest=False, threads=threads)
-        return TaskResult({}, drawn.data)
 
 
 def _encoding(row: type[Format], output: ImageInfo) -> dict[str, Any]:
