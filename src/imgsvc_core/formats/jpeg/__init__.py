@@ -30,7 +30,7 @@ class Jpeg(Format):
     aliases = ("jpeg",)
     magic = rb"\xff\xd8\xff"
     reader = Coder(Memory(0 if _TURBOJPEG else 2.1, whole=2.1), ("libvips:jpegload_source",))
-    writer = Coder(Memory(0.8, whole=4.5, small=3), ("libvips:jpegsave_target",))
+    writer = Coder(Memory(0.8, whole=4.5), ("libvips:jpegsave_target",))
     effort = Effort((*["plain"] * 3, *["optimized"] * 4, *["trellis"] * 2, "exhaustive"), default=0)
     alpha = False
     quality = 80

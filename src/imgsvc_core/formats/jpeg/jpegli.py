@@ -53,7 +53,7 @@ def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
 
 
 def pays(image: pyvips.Image, settings: SaveSettings) -> bool:
-    """Return True if the encoder makes a picture in memory smaller."""
+    """Return True if the encoder makes a picture smaller. One that may be no photograph is in memory."""
     return settings.photograph or flat_share(image) <= _MOST_FLAT
 
 

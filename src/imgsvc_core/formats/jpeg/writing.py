@@ -33,7 +33,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     image, subsampling = choose_subsampling(image, settings)
     level = codec_effort("jpg", settings.effort)
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
-        image = image.copy_memory()
+        image = image if settings.photograph else image.copy_memory()
         if jpegli.pays(image, settings):
             assert settings.quality is not None
             sink.write(jpegli.encode(image, settings.quality))
