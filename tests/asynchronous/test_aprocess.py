@@ -184,73 +184,92 @@ async def test_an_encoder_that_cannot_be_stopped_ends_with_its_process() -> None
         await imgsvc.aprocess(noise(2000), {"output": {"format": "avif", "effort": 9}}, limits=limits)
 
 
-def computed() -> dict[tuple[int, int], float]:
-    """The seconds of CPU of each thread of this process and of its workers, but for this thread."""
-    found = {}
-    for pid in (os.getpid(), *workers_of(os.getpid())):
-        for task in Path(f"/proc/{pid}/task").glob("*"):
-            with contextlib.suppress(OSError):  # it has ended
-                ticks = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
-                if int(task.name) != threading.get_native_id():
-                    found[pid, int(task.name)] = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-    return found
+Threads = dict[tuple[int, int], float]
+"""Seconds of CPU by process and thread."""
 
 
-def most_since(before: dict[tuple[int, int], float]) -> tuple[float, int]:
-    """The seconds of CPU of the busiest thread since then, and its process."""
-    spent = ((seconds - before.get(key, 0.0), key[0]) for key, seconds in computed().items())
-    return max(spent, default=(0.0, os.getpid()))
+@attrs.define
+class Watch:
+    """The threads that may do the work: those of the workers, or of this process.
 
-
-async def computing(before: dict[tuple[int, int], float]) -> int:
-    """Return the process that computes, once one does since before the work began."""
-    while (most := most_since(before))[0] < 0.1:
-        await asyncio.sleep(0.01)
-    return most[1]
-
-
-async def idle() -> bool:
-    """True once nothing else computes though there is time for it; False if something goes on for long.
-
-    Encoders of earlier tests may go on for minutes, which `computing` must not take for the work either.
+    What computes when the watch begins is none of it, as encoders of earlier tests may go on for minutes.
     """
-    end = time.monotonic() + 300
-    while time.monotonic() < end:
-        before, started = computed(), time.thread_time()
-        while time.thread_time() < started + 0.2:  # any other thread would get as much
+
+    isolated: bool
+    before: Threads = attrs.field(factory=dict)
+    others: frozenset[tuple[int, int]] = frozenset()
+
+    @classmethod
+    def begin(cls, *, isolated: bool) -> Watch:
+        watch = cls(isolated)
+        watch.others = frozenset(thread for thread, seconds in watch.spent().items() if seconds > 0.02)
+        watch.before = watch.computed()
+        return watch
+
+    def computed(self) -> Threads:
+        """The seconds of each thread, but for this one."""
+        found = {}
+        for pid in workers_of(os.getpid()) if self.isolated else [os.getpid()]:
+            for task in Path(f"/proc/{pid}/task").glob("*"):
+                with contextlib.suppress(OSError):  # it has ended
+                    ticks = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
+                    if int(task.name) != threading.get_native_id():
+                        found[pid, int(task.name)] = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        return found
+
+    def spent(self) -> Threads:
+        """The seconds of each thread during 0.2 seconds of this one: any other would get as much."""
+        before, started = self.computed(), time.thread_time()
+        while time.thread_time() < started + 0.2:
             pass
-        if most_since(before)[0] < 0.1:
-            return True
-        await asyncio.sleep(0.1)
-    return False
+        return self._since(before)
+
+    def _since(self, before: Threads) -> Threads:
+        now = self.computed().items()
+        return {key: total - before.get(key, 0.0) for key, total in now if key not in self.others}
+
+    async def computing(self) -> int:
+        """Return the process that does the work, once it computes."""
+        while True:
+            for (pid, _), seconds in self._since(self.before).items():
+                if seconds >= 0.1:
+                    return pid
+            await asyncio.sleep(0.01)
+
+    async def idle(self) -> bool:
+        """True once the work has ended; False if it goes on for long."""
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
+            if max(self.spent().values(), default=0.0) < 0.1:
+                return True
+            await asyncio.sleep(0.1)
+        return False
 
 
 @ISOLATED
 async def test_cancelling_ends_the_work(isolated: bool) -> None:
-    assert await idle()
-    before = computed()
+    watch = Watch.begin(isolated=isolated)
     task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
-    await computing(before)
+    await watch.computing()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await idle()
+    assert await watch.idle()
     assert (await imgsvc.aprocess(photo("cat"), SMALL, isolated=isolated)).output.width == 30
 
 
 @ISOLATED
 async def test_cancelling_leaves_no_part_of_a_target(isolated: bool, tmp_path: Path) -> None:
     target = tmp_path / "never.png"
-    assert await idle()
-    before = computed()
+    watch = Watch.begin(isolated=isolated)
     task = asyncio.create_task(
         imgsvc.aprocess(photo("cat"), endless(), target, isolated=isolated, limits=NO_LIMITS)
     )
-    await computing(before)
+    await watch.computing()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await idle()
+    assert await watch.idle()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -263,17 +282,16 @@ async def test_a_process_that_is_ended_leaves_no_part_of_a_target(tmp_path: Path
 
 @ISOLATED
 async def test_cancelling_twice_is_as_cancelling_once(isolated: bool) -> None:
-    assert await idle()
-    before = computed()
+    watch = Watch.begin(isolated=isolated)
     task = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS))
-    await computing(before)
+    await watch.computing()
     task.cancel()
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert task.cancelled()
-    assert await idle()
+    assert await watch.idle()
 
 
 class GatedFile(io.BytesIO):
@@ -309,10 +327,11 @@ async def test_cancelling_twice_waits_for_the_end_of_the_work(
 
 @ISOLATED
 async def test_a_timeout_of_asyncio_ends_the_work(isolated: bool) -> None:
+    watch = Watch.begin(isolated=isolated)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
             await imgsvc.aprocess(photo("cat"), endless(), isolated=isolated, limits=NO_LIMITS)
-    assert await idle()
+    assert await watch.idle()
 
 
 async def test_work_that_waits_for_a_process_is_not_begun_after_it_is_cancelled(tmp_path: Path) -> None:
@@ -340,12 +359,12 @@ async def test_many_calls_wait_for_their_turn_which_takes_none_of_their_time(iso
         for _ in range(cores)
     ]
     await asyncio.sleep(0.3)
-    limits = imgsvc.Limits(seconds=5)
+    limits = imgsvc.Limits(seconds=2)
     waiting = [
         asyncio.create_task(imgsvc.aprocess(photo("cat"), SMALL, isolated=isolated, limits=limits))
         for _ in range(3 * cores)
     ]
-    await asyncio.sleep(5.5)
+    await asyncio.sleep(2.2)
     assert not any(task.done() for task in (*first, *waiting))
     for task in first:
         task.cancel()
@@ -353,9 +372,9 @@ async def test_many_calls_wait_for_their_turn_which_takes_none_of_their_time(iso
 
 
 async def test_a_crash_costs_one_call() -> None:
-    before = computed()
+    watch = Watch.begin(isolated=True)
     running = asyncio.create_task(imgsvc.aprocess(photo("cat"), endless(), limits=NO_LIMITS))
-    os.kill(await computing(before), signal.SIGSEGV)
+    os.kill(await watch.computing(), signal.SIGSEGV)
     with pytest.raises(imgsvc.WorkerDied):
         await running
     assert (await imgsvc.aprocess(photo("cat"), SMALL)).output.width == 30
