@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 from itertools import pairwise
 from typing import Any
@@ -308,24 +307,22 @@ _SAMPLES = ("jxl", "jxl_lossy", "jxl_alpha", "jxl_deep", "jxl_animated")
 
 
 def _refusal(data: bytes) -> ImgsvcError | None:
-    limits = imgsvc.Limits(source_pixels=1 << 20)
-    with contextlib.suppress(ImgsvcError):
-        imgsvc.to_numpy(data, limits=limits)
-        return None
-    with pytest.raises(ImgsvcError) as caught:
-        imgsvc.to_numpy(data, limits=limits)
-    return caught.value
+    try:
+        imgsvc.to_numpy(data, limits=imgsvc.Limits(source_pixels=1 << 20))
+    except ImgsvcError as error:
+        return error
+    return None
 
 
-def _mutated(count: int) -> None:
-    """Damage files in many ways: each is read, or refused by one sentence."""
+def test_damaged_files() -> None:
+    """Files that are damaged in a thousand ways: each is read, or refused by one sentence."""
     chance = random.Random(20)
     files = [encoded(name).data for name in _SAMPLES]
     files += [
         libjxl.encode(gray()[:, :, None], boxes={b"Exif": bytes(4) + _BLOCK}, compressed_boxes=True),
         libjxl.encode(list(frames(3)), durations=[1, 2, 3], profile=profile(), **_ANIMATED),
     ]
-    read = 0
+    count, read = 1000, 0
     for number in range(count):
         data = bytearray(files[number % len(files)])
         near = len(data) if chance.random() < 0.5 else 60
@@ -337,15 +334,6 @@ def _mutated(count: int) -> None:
         read += refused is None
         assert refused is None or (refused.message.endswith(".") and "\n" not in refused.message)
     assert 0 < read < count
-
-
-def test_damaged_files() -> None:
-    _mutated(120)
-
-
-@pytest.mark.slow
-def test_three_thousand_damaged_files() -> None:
-    _mutated(3000)
 
 
 @pytest.mark.parametrize("name", ["jxl", "jxl_lossy", "jxl_animated"])
