@@ -17,10 +17,14 @@ from pathlib import Path
 import aiohttp
 import attrs
 
+from tests.support import forked_services
 from tests.support.commands import run_command
+from tests.support.forked_services import ForkedProcess
 from tests.support.processes import listeners_of
 
 _START_SECONDS = 200
+
+Process = subprocess.Popen[str] | ForkedProcess
 
 
 @attrs.frozen
@@ -31,7 +35,7 @@ class Service:
     key: str
     state: Path
     command: str
-    process: subprocess.Popen[str]
+    process: Process
 
     @property
     def certificate(self) -> Path:
@@ -103,24 +107,28 @@ def start(
     sources: Path | None = None,
     config: Path | None = None,
     within: Sequence[str] = (),
-) -> subprocess.Popen[str]:
+) -> Process:
     """Start the command that serves, of the installed packages or of those in a folder.
 
-    ``config`` is a settings file, and ``within`` a command that runs it.
+    ``config`` is a settings file, and ``within`` a command that runs it. Without ``sources`` and ``within``
+    the process is forked from one that has loaded the packages.
     """
     values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     flags += [] if config is None else ["--config", str(config)]
+    log = state.parent / f"{state.name}.log"
+    if sources is None and not within:
+        return forked_services.start(["serve", *flags], log)
     return subprocess.Popen(
         [*within, sys.executable, "-m", "imgsvc_cli", "serve", *flags],
         stdout=subprocess.PIPE,
-        stderr=(state.parent / f"{state.name}.log").open("a"),
+        stderr=log.open("a"),
         text=True,
         env={**os.environ, **({"PYTHONPATH": str(sources)} if sources else {})},
     )
 
 
-def await_start(process: subprocess.Popen[str], state: Path, key: str = "") -> Service:
+def await_start(process: Process, state: Path, key: str = "") -> Service:
     """The service, once it has told where it is; ``key`` is one from an earlier run."""
     assert process.stdout is not None
     lines: list[str] = []

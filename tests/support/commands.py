@@ -91,10 +91,7 @@ def _become_command(
 
     for number, path in enumerate(streams):
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.argv[1:] = arguments
+    take_over(arguments, folder, environment)
     code: object = 1
     try:
         main()
@@ -104,6 +101,14 @@ def _become_command(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def take_over(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Make arguments, folder and environment those of this process."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[1:] = arguments
 
 
 if __name__ == "__main__":
