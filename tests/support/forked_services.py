@@ -44,7 +44,7 @@ class ForkedProcess:
 
     def __init__(self, pid: int, stdout: int) -> None:
         self.pid = pid
-        self.stdout = open(stdout, encoding="utf-8")
+        self.stdout = os.fdopen(stdout, encoding="utf-8")
         self.returncode: int | None = None
         self._collecting = threading.Lock()
         self._ended = os.pidfd_open(pid)
@@ -91,7 +91,7 @@ def start(arguments: Sequence[str], errors: Path) -> ForkedProcess:
     request = [arguments, os.getcwd(), dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)]
     reading, writing = os.pipe()
     adopt = functools.partial(ctypes.CDLL(None).prctl, _PR_SET_CHILD_SUBREAPER)
-    with errors.open("ab") as log, open(writing, "wb") as stdout, _one_at_a_time:
+    with errors.open("ab") as log, os.fdopen(writing, "wb") as stdout, _one_at_a_time:
         adopt(1)
         try:
             streams = [stdout.fileno(), log.fileno()]
