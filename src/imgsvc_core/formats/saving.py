@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 import attrs
@@ -23,6 +23,10 @@ from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import by_name
 from imgsvc_core.formats.vips import to_depth
 
+_MOST_TRIES = 8
+_LARGEST_DIP = (
+    1.03  # sizes fall by at most that much where the quality rises, but for files of some hundred bytes
+)
 _GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 
@@ -161,23 +165,48 @@ def _check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> No
 def best_fitting(encode: Callable[[int], bytes], highest: int, max_bytes: int) -> tuple[bytes, int]:
     """Return the encoding of at most ``max_bytes`` bytes with the highest quality, and that quality.
 
-    A binary search: about seven encodings. `BudgetUnreachable` where not even quality 1 fits.
+    A binary search of at most eight encodings finds it if sizes grow with the quality. Tries that are left go
+    to higher qualities, where small and flat pictures may be smaller again.
+
+    Raises:
+        BudgetUnreachable: nothing that was tried fits.
     """
-    best = encode(highest)
-    if len(best) <= max_bytes:
-        return best, highest
-    smallest = encode(1)
-    if len(smallest) > max_bytes:
-        raise unreachable(len(smallest), max_bytes)
-    best, quality, too_large = smallest, 1, highest
-    while too_large - quality > 1:
-        middle = (quality + too_large) // 2
-        encoded = encode(middle)
-        if len(encoded) <= max_bytes:
-            best, quality = encoded, middle
-        else:
-            too_large = middle
-    return best, quality
+    sizes: dict[int, int] = {}
+    best, found = b"", 0
+    while len(sizes) < _MOST_TRIES and (quality := _next_quality(sizes, highest, max_bytes)) is not None:
+        encoded = encode(quality)
+        sizes[quality] = len(encoded)
+        if len(encoded) <= max_bytes and quality > found:
+            best, found = encoded, quality
+    if not found:
+        raise unreachable(min(sizes.values()), max_bytes)
+    return best, found
+
+
+def _next_quality(sizes: Mapping[int, int], highest: int, max_bytes: int) -> int | None:
+    """Return the quality to try next, by the sizes of those that were tried, or None if none is left."""
+    if not sizes:
+        return highest
+    fitting = max((quality for quality, size in sizes.items() if size <= max_bytes), default=0)
+    too_large = min((quality for quality in sizes if quality > fitting), default=None)
+    if too_large is None:
+        return None
+    if too_large - fitting > 1:
+        return (fitting + too_large) // 2
+    expected = {
+        quality: _expected_size(sizes, quality)
+        for quality in range(highest - 1, too_large, -1)
+        if quality not in sizes
+    }
+    quality = min(expected, key=expected.__getitem__, default=None)
+    return quality if quality is not None and expected[quality] <= _LARGEST_DIP * max_bytes else None
+
+
+def _expected_size(sizes: Mapping[int, int], quality: int) -> float:
+    """Return the size on the line between the nearest qualities that were tried."""
+    low = max(tried for tried in sizes if tried < quality)
+    high = min(tried for tried in sizes if tried > quality)
+    return sizes[low] + (sizes[high] - sizes[low]) * (quality - low) / (high - low)
 
 
 def unreachable(smallest: int, max_bytes: int) -> BudgetUnreachable:
