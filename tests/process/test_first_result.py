@@ -53,6 +53,13 @@ def test_a_thumbnail_needs_no_slow_package_and_is_the_same_with_numpy(photo: str
     assert alone["results"] == beside["results"]
 
 
+def test_a_text_needs_no_slow_package(photo: str) -> None:
+    pytest.importorskip("fontpkg_inter")
+    text = {"text": {"text": "Autumn & more", "size": 20, "color": "ffffff"}, "gravity": "bottom-left"}
+    spec = {"resize": {"width": 200}, "layers": [text]}
+    assert made("nothing", [(photo, spec)])["loaded"] == []
+
+
 def test_many_pictures_are_worth_loading_numpy(photo: str, tmp_path: Path) -> None:
     jobs = [(photo, {"resize": {"width": width}}) for width in range(20, 80)]
     many = made("nothing", jobs)
