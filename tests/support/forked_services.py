@@ -1,6 +1,6 @@
-"""``imgsvc serve``, each time in a new process, which is forked from one that has loaded it already.
+"""``imgsvc serve`` and ``imgsvc playground`` in new processes, forked from one that has loaded them.
 
-``python -m tests.support.forked_services FD imgsvc_cli`` is that process. For each message at FD it forks a
+``python -m tests.support.forked_services FD imgsvc_cli`` is that one. For each message at FD it forks a
 service, and leaves it to its own parent, whose child it is then. Tests know processes that listen by the last
 argument.
 """
@@ -27,6 +27,7 @@ from pathlib import Path
 from tests.support.commands import take_over
 
 _LOADED = (
+    "imgsvc_cli.commands.playground",
     "imgsvc_cli.commands.serve",
     "imgsvc_http.serve",
     "imgsvc_http.server.log",

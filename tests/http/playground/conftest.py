@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.support import requires
+from tests.support import forked_services, requires
 
 WAIT_MS = 60_000  # machines that run tests may be busy
 
@@ -36,12 +34,11 @@ def until(page: Any, condition: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def playground() -> Iterator[str]:
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a local playground, with its key."""
-    command = [sys.executable, "-m", "imgsvc_cli", "playground", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    log = tmp_path_factory.mktemp("playground") / "log"
+    process = forked_services.start(["playground", "--no-browser"], log)
     try:
-        assert process.stdout is not None
         yield process.stdout.readline().strip()
         process.terminate()
         assert process.wait(timeout=60) == 0
