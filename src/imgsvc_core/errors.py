@@ -41,9 +41,7 @@ import os
 from collections.abc import Iterable
 from typing import ClassVar, Literal, TypeAlias
 
-import attrs
-
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import evolve, frozen
 
 SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
@@ -83,7 +81,7 @@ class Problem:
 
     def and_then(self, detail: str) -> Problem:
         """Return the problem with more detail."""
-        return attrs.evolve(self, detail=f"{self.detail}, {detail}" if self.detail else detail)
+        return evolve(self, detail=f"{self.detail}, {detail}" if self.detail else detail)
 
 
 class SpecError(ImgsvcError):

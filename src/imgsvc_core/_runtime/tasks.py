@@ -7,9 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-import attrs
-
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import field, frozen
 from imgsvc_core.errors import ImgsvcError
 
 
@@ -18,7 +16,7 @@ class TaskResult:
     """The result of a task: JSON values, and data such as a picture."""
 
     facts: dict[str, Any]
-    data: bytes = attrs.field(default=b"", repr=False)
+    data: bytes = field(default=b"", repr=False)
 
 
 class Task(Protocol):
@@ -37,7 +35,7 @@ class Task(Protocol):
 class Call:
     """Call a function of a module. The data is its pickled result, or its pickled error."""
 
-    pickled: bytes = attrs.field(repr=False)
+    pickled: bytes = field(repr=False)
 
     @classmethod
     def of(cls, function: Callable[..., Any], args: tuple[object, ...]) -> Call:

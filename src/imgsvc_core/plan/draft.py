@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-import attrs
-
+from imgsvc_core._runtime.records import field, mutable
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
@@ -36,7 +35,7 @@ BACKDROP = "backdrop"
 """The phase in which the background takes what it needs of the picture."""
 
 
-@attrs.define
+@mutable
 class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
@@ -54,7 +53,7 @@ class Draft:
     phase: str = ""
     faces: tuple[Face, ...] = ()
     followed: bool = True
-    planned: list[PlannedStep] = attrs.field(factory=list)
+    planned: list[PlannedStep] = field(factory=list)
     alone: int = 0
 
     def add(self, step: Step) -> None:

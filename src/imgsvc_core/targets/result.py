@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
-import attrs
-
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import asdict, evolve, field, frozen
 from imgsvc_core.errors import TargetError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, by_suffix
@@ -96,7 +94,7 @@ class Finished:
     """An encoded picture: its facts, its bytes unless they went to a target, and what it lost."""
 
     output: ImageInfo
-    data: bytes | None = attrs.field(repr=False)
+    data: bytes | None = field(repr=False)
     notes: tuple[str, ...]
     timing: Timing
     decoded: bool = True
@@ -136,7 +134,7 @@ class Result(Generic[Data]):
     faces: tuple[Face, ...] | None = None
     layers: tuple[Box, ...] = ()
     plan: Plan
-    _encoding: Encoding = attrs.field(alias="encoding")
+    _encoding: Encoding = field(alias="encoding")
 
     def __repr__(self) -> str:
         source, ended = self.input, self._encoding.ended
@@ -269,11 +267,11 @@ class Result(Generic[Data]):
         """Return everything but the bytes and the plan, as JSON values."""
         output = self.output.to_dict()
         if self.faces is not None:
-            output["faces"] = [attrs.asdict(face) for face in self.faces]
+            output["faces"] = [asdict(face) for face in self.faces]
         return {
             "input": self.input.to_dict(),
             "output": output,
-            "timing": attrs.asdict(self.timing),
+            "timing": asdict(self.timing),
             "notes": list(self.notes),
         }
 
@@ -286,8 +284,8 @@ def encode(result: Result[Any]) -> Finished:
 def written(result: Result[Any], name: str) -> Result[None]:
     """Return a result whose bytes went to a target of a name."""
     ended = encode(result)
-    output = attrs.evolve(ended.output, name=name)
-    return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(ended, output=output, data=None)))
+    output = evolve(ended.output, name=name)
+    return cast("Result[None]", evolve(result, encoding=evolve(ended, output=output, data=None)))
 
 
 def _decoded(data: bytes, *, all_frames: bool) -> pyvips.Image:

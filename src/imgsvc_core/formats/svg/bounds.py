@@ -15,9 +15,7 @@ import re
 from collections.abc import Iterable
 from xml.parsers import expat
 
-import attrs
-
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import field, frozen, mutable
 from imgsvc_core.errors import CorruptImage
 
 # The numbers are measured: `benchmarks.memory_bound` has a drawing for each.
@@ -71,7 +69,7 @@ def bound(markup: bytes) -> Bound:
     return Bound(drawing.layers(), contents, tuple(drawing.links))
 
 
-@attrs.define(eq=False)
+@mutable(eq=False)
 class _Element:
     """An element: the images that it needs, what is in it, and the elements that it refers to.
 
@@ -80,12 +78,12 @@ class _Element:
 
     kind: str = ""
     images: int = 0
-    targets: list[str] = attrs.field(factory=list)
-    inner: list[_Element] = attrs.field(factory=list)
+    targets: list[str] = field(factory=list)
+    inner: list[_Element] = field(factory=list)
     deepest: int | None = None
 
 
-@attrs.define
+@mutable
 class _Drawing:
     """The elements of a drawing, its style sheets and ``data:`` URIs, and the sizes of texts and paths."""
 
@@ -93,10 +91,10 @@ class _Drawing:
     paths: int = 0
     characters: int = 0
     longest_text: int = 0
-    sheets: list[str] = attrs.field(factory=list)
-    links: dict[str, None] = attrs.field(factory=dict)
-    named: dict[str, _Element] = attrs.field(factory=dict)
-    opened: list[_Element] = attrs.field(factory=lambda: [_Element()])
+    sheets: list[str] = field(factory=list)
+    links: dict[str, None] = field(factory=dict)
+    named: dict[str, _Element] = field(factory=dict)
+    opened: list[_Element] = field(factory=lambda: [_Element()])
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Note an element."""

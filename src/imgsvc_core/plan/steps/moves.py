@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import evolve, frozen
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps.base import PLAIN, Step, Traits
@@ -183,7 +181,7 @@ class Resample(Step):
     def joined(self, following: Step) -> Step | None:
         if not isinstance(following, Resample) or self.pillow:
             return None
-        return attrs.evolve(following, exact=self.exact or following.exact)
+        return evolve(following, exact=self.exact or following.exact)
 
 
 @frozen
