@@ -41,7 +41,9 @@ import os
 from collections.abc import Iterable
 from typing import ClassVar, Literal, TypeAlias
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 
 SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
@@ -81,7 +83,7 @@ class Problem:
 
     def and_then(self, detail: str) -> Problem:
         """Return the problem with more detail."""
-        return evolve(self, detail=f"{self.detail}, {detail}" if self.detail else detail)
+        return attrs.evolve(self, detail=f"{self.detail}, {detail}" if self.detail else detail)
 
 
 class SpecError(ImgsvcError):

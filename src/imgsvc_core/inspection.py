@@ -7,8 +7,9 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
+import attrs
+
 from imgsvc_core._runtime.deadline import Deadline
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import sniff
@@ -51,7 +52,7 @@ def inspect(
     """
     usual, facts = Limits(), Output(facts=facts).facts
     deadline = Deadline(limits_or(limits, usual).seconds)
-    most = evolve(
+    most = attrs.evolve(
         Limits.none(),
         source_bytes=None if limits is None else limits.source_bytes,
         memory_bytes=limits_or(limits, usual).memory_bytes,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import attrs
+
 from imgsvc_core._runtime.docstrings import documented
 from imgsvc_core._runtime.jsontext import plain_number, shown
-from imgsvc_core._runtime.records import field, frozen, metadata_of
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import (
     ImageTooLarge,
     MemoryLimitExceeded,
@@ -22,18 +24,23 @@ from imgsvc_core.formats.info import ImageInfo
 _MOST_THREADS = 1024
 
 
-def _check_positive(name: str, unit: str, value: object) -> None:
-    kinds = (int, float) if unit == "s" else (int,)
+def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object) -> None:
+    kinds = (int, float) if field.metadata["unit"] == "s" else (int,)
+    value = plain_number(value)
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
         expected = "number" if float in kinds else "integer"
-        sentence = f"Limits '{name}' parameter must be a positive {expected} or null"
-        raise SpecError([Problem(name, sentence, f"got {shown(value)}")])
+        sentence = f"Limits '{field.name}' parameter must be a positive {expected} or null"
+        raise SpecError([Problem(field.name, sentence, f"got {shown(value)}")])
 
 
 def _limit(default: float, unit: str, doc: str) -> Any:
-    return field(default=default, metadata={"doc": doc, "unit": unit})
+    return attrs.field(
+        default=default,
+        validator=_check_positive,
+        metadata={"doc": doc, "unit": unit},
+    )
 
 
 @documented
@@ -57,15 +64,13 @@ class Limits:
 
     def __attrs_post_init__(self) -> None:
         # A converter would hide the types of the arguments.
-        for name, facts in metadata_of(Limits).items():
-            value = plain_number(getattr(self, name))
-            _check_positive(name, facts["unit"], value)
-            object.__setattr__(self, name, value)
+        for name in attrs.fields_dict(Limits):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
 
     @classmethod
     def none(cls) -> Limits:
         """Return no limits at all, for pictures that can be trusted."""
-        return cls(**dict.fromkeys(metadata_of(cls)))
+        return cls(**dict.fromkeys(attrs.fields_dict(cls)))
 
 
 def limits_or(limits: Limits | None, usual: Limits) -> Limits:

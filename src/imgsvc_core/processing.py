@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, Unpack, overload
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core._runtime.process_memory import naming_shortage
-from imgsvc_core._runtime.records import evolve, field, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import (
     ImgsvcError,
     Problem,
@@ -231,7 +232,7 @@ def to_numpy(
     return process(source, spec, **options).to_numpy()
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class _Wanted:
     """A wanted result: the request, its target, and its name among variants.
 
@@ -273,7 +274,7 @@ class _Made:
     picture: Encoded | Computed | Raster
     timing: Timing
     original: bytes | None = None
-    layers: Mapping[str, Box] = field(factory=dict)
+    layers: Mapping[str, Box] = attrs.field(factory=dict)
 
 
 def _run(
@@ -328,7 +329,7 @@ def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack, source
     """Open the file that becomes the target, if the target is a file."""
     if not is_file(target):
         return one
-    return evolve(one, file=files.enter_context(open_target(target, source=source)))
+    return attrs.evolve(one, file=files.enter_context(open_target(target, source=source)))
 
 
 def _hand_over(encoded: Encoded | Computed | Raster, target: Target, file: BinaryIO | None) -> None:
@@ -369,8 +370,8 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
             told = info = told_by_pixels(opened.info, image)
             if info is not opened.info:  # the pixels are more reliable than the header
                 again = {one: _compile(job, one, info, seen) for one in served}
-                served = {one: evolve(plan, load=settings) for one, plan in again.items()}
-                told = evolve(info, colorspace=opened.info.colorspace)
+                served = {one: attrs.evolve(plan, load=settings) for one, plan in again.items()}
+                told = attrs.evolve(info, colorspace=opened.info.colorspace)
             if len(served) > 1 and isinstance(image, Raster):
                 image.pixels.setflags(write=False)
             elif len(served) > 1:
@@ -408,8 +409,8 @@ def _kept(job: _Job, plan: Plan, data: bytes) -> _Made:
     if job.digest:
         import hashlib  # loads OpenSSL
 
-        info = evolve(encoded.info, sha256=hashlib.sha256(data).hexdigest())
-        encoded = evolve(encoded, info=info)
+        info = attrs.evolve(encoded.info, sha256=hashlib.sha256(data).hexdigest())
+        encoded = attrs.evolve(encoded, info=info)
     now = time.perf_counter()
     return _Made(plan.info, plan, None, encoded, Timing.between(job.started, now, now, now))
 
@@ -493,16 +494,16 @@ def _measured(plan: Plan, image: pyvips.Image | Computed | Raster) -> Mapping[st
 
 
 def _with_facts(encoded: Encoded, facts: Mapping[str, Any]) -> Encoded:
-    return evolve(encoded, info=evolve(encoded.info, facts=facts)) if facts else encoded
+    return attrs.evolve(encoded, info=attrs.evolve(encoded.info, facts=facts)) if facts else encoded
 
 
 def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
     encoding: Finished | Pending
     if isinstance(made.picture, Encoded):
-        encoded = made.picture if one.target is None else evolve(made.picture, data=None)
+        encoded = made.picture if one.target is None else attrs.evolve(made.picture, data=None)
         encoding = _finished(encoded, made.plan, made.timing, name=name_of(one.target))
         if one.target is None:
-            encoding = evolve(encoding, decoded=False)
+            encoding = attrs.evolve(encoding, decoded=False)
     else:
         later = partial(
             _encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest, made.original
@@ -532,7 +533,7 @@ def _encode_later(
     started = time.perf_counter()
     with _naming(variant):
         encoded = _with_facts(deadline.run(_encode, deadline, plan, picture, digest, original), facts)
-    timing = evolve(timing, encode=round(1000 * (time.perf_counter() - started), 3))
+    timing = attrs.evolve(timing, encode=round(1000 * (time.perf_counter() - started), 3))
     return _finished(encoded, plan, timing)
 
 
@@ -547,7 +548,7 @@ def _encode(
 
 
 def _finished(encoded: Encoded, plan: Plan, timing: Timing, *, name: str = "") -> Finished:
-    info = evolve(encoded.info, name=name) if name else encoded.info
+    info = attrs.evolve(encoded.info, name=name) if name else encoded.info
     notes = (*plan.losses(info.format), *encoded.notes)
     return Finished(output=info, data=encoded.data, notes=notes, timing=timing)
 
@@ -565,7 +566,8 @@ def _naming_variant(variant: str) -> Iterator[None]:
         raise
     except SpecError as error:
         raise SpecError(
-            evolve(problem, expected=f"Variant '{variant}': {problem.expected}") for problem in error.problems
+            attrs.evolve(problem, expected=f"Variant '{variant}': {problem.expected}")
+            for problem in error.problems
         ) from error
     except ImgsvcError as error:
         error.begin_with(f"Variant '{variant}'")

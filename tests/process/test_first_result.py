@@ -27,10 +27,7 @@ print(json.dumps({"loaded": loaded, "results": results}))
 """
 
 
-SLOW = [
-    *("numpy", "PIL", "asyncio", "attr", "cattrs", "email", "hashlib", "http", "inspect", "ssl", "tempfile"),
-    "xml",
-]
+SLOW = ["numpy", "PIL", "asyncio", "cattrs", "email", "hashlib", "http", "ssl", "tempfile", "xml"]
 """Packages that take longer to load than the modules of the library that a thumbnail needs."""
 
 

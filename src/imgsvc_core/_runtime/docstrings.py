@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from imgsvc_core._runtime.records import metadata_of
+import attrs
 
 _WIDTH = 100
 _T = TypeVar("_T", bound=type)
@@ -39,7 +40,6 @@ def own_docstring(cls: type) -> str:
 
 def with_args(docstring: str | None, meanings: Mapping[str, str]) -> str:
     """Return a docstring followed by the meaning of each argument of the constructor."""
-    import inspect
     import textwrap
 
     text = inspect.cleandoc(docstring or "")
@@ -51,12 +51,13 @@ def with_args(docstring: str | None, meanings: Mapping[str, str]) -> str:
 
 
 def documented(cls: _T) -> _T:
-    """Extend the docstring of a record by the ``doc`` and ``unit`` of its fields' metadata."""
+    """Extend the docstring of an attrs class by the ``doc`` and ``unit`` of its fields' metadata."""
 
     def meanings() -> dict[str, str]:
+        fields = {field.name: field.metadata for field in attrs.fields(cls)}
         return {
             name: known["doc"] + (f" [{known['unit']}]" if "unit" in known else "")
-            for name, known in metadata_of(cls).items()
+            for name, known in fields.items()
         }
 
     explain_arguments(cls, meanings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -53,8 +54,6 @@ def _is_ours(frame: FrameType) -> bool:
     """Return True if a frame is the library's and may be cleared. Frames of waiting coroutines may not:
     clearing them ends the coroutine.
     """
-    import inspect
-
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in _OURS and not frame.f_code.co_flags & (
         inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

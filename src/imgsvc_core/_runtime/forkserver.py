@@ -14,7 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from imgsvc_core._runtime.records import frozen
+import attrs
+
 from imgsvc_core._runtime.worker_messages import FAILED, FORK, FORK_SERVER, READY, REFUSED
 from imgsvc_core._runtime.worker_setup import NOT_BEGUN
 from imgsvc_core.errors import MachineFailed
@@ -24,7 +25,7 @@ _START_SECONDS = 60.0
 _MOST_TOLD = 4096  # bytes of a message
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class Forkserver:
     """A process that forks a worker for each socket that it is sent, or another such process.
 

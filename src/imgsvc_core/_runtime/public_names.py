@@ -15,7 +15,7 @@ def present_as(module: str, value: Any) -> None:
     """
     if not isinstance(value, type | FunctionType):
         return
-    if isinstance(value, type) and "__imgsvc_record__" in vars(value):  # others make theirs when it is read
+    if isinstance(value, type) and "__attrs_attrs__" in vars(value):  # others make theirs when it is read
         names = vars(sys.modules[value.__module__])
         own: dict[str, Any] = vars(value).get("__annotations__", {})
         for name, annotation in own.items():

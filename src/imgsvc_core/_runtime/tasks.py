@@ -7,7 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from imgsvc_core._runtime.records import field, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import ImgsvcError
 
 
@@ -16,7 +18,7 @@ class TaskResult:
     """The result of a task: JSON values, and data such as a picture."""
 
     facts: dict[str, Any]
-    data: bytes = field(default=b"", repr=False)
+    data: bytes = attrs.field(default=b"", repr=False)
 
 
 class Task(Protocol):
@@ -35,7 +37,7 @@ class Task(Protocol):
 class Call:
     """Call a function of a module. The data is its pickled result, or its pickled error."""
 
-    pickled: bytes = field(repr=False)
+    pickled: bytes = attrs.field(repr=False)
 
     @classmethod
     def of(cls, function: Callable[..., Any], args: tuple[object, ...]) -> Call:

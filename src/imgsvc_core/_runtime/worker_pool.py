@@ -17,9 +17,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
+
 from imgsvc_core._runtime.forkserver import Forkserver, readable
 from imgsvc_core._runtime.process_memory import Cause, error_of
-from imgsvc_core._runtime.records import field, frozen, mutable
 from imgsvc_core._runtime.tasks import Task, TaskResult
 from imgsvc_core._runtime.worker_messages import CAUSE, REPLY, REQUEST
 from imgsvc_core._runtime.worker_setup import NOT_BEGUN
@@ -37,7 +38,7 @@ _LOW_PRIORITY = 15  # a core is shared with others at about 1 to 30
 _REPLY_BYTES = 1 << 16
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class Lost(Exception):
     """A worker was ended from outside or did not begin: its task can be done again, or fail with an error."""
 
@@ -264,7 +265,7 @@ class Workers:
             forkserver.close()
 
 
-@mutable(eq=False)
+@attrs.define(eq=False)
 class Worker:
     """A worker process behind a socket. It is ``busy`` from the start of a task to the end of its reply.
 
@@ -281,7 +282,7 @@ class Worker:
     tasks: int = 0
     busy: bool = False
     is_low: bool = False
-    _received: bytearray = field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
+    _received: bytearray = attrs.field(factory=lambda: bytearray(_REPLY_BYTES))  # a small reply comes whole
     _count: int = 0
     _closed: bool = False
     _is_late: bool = False  # and so its last task: it is ended

@@ -11,7 +11,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from imgsvc_core._runtime.records import frozen
+import attrs
+
 from imgsvc_core.fonts.sfnt import SUFFIXES, FontFile, letters_of, read_font
 
 FOLDERS, SYSTEM = "IMGSVC_FONTS_FOLDERS", "IMGSVC_FONTS_SYSTEM"
@@ -24,7 +25,7 @@ _OF_SYSTEM = ("/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fon
 _MOST_FILES = 5000
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class Catalog:
     """The fonts of some folders.
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from imgsvc_core._runtime.records import frozen
+import attrs
 
 SUFFIXES = frozenset({".ttf", ".otf", ".ttc", ".otc"})
 
@@ -21,7 +21,7 @@ _LATER_FORMATS = (12, 13)
 Read = Callable[[int, int], bytes]
 
 
-@frozen(eq=False)  # all of its facts would take long to hash for each letter
+@attrs.frozen(eq=False)  # all of its facts would take long to hash for each letter
 class FontFile:
     """The families of a file, where its tables of letters are, and its size with the checksums of its tables.
 

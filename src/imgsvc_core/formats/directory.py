@@ -7,7 +7,9 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -230,7 +232,7 @@ def _read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Direct
         tag, kind, number = reader.unpack(layout.entry, offset)
         entry = Entry(kind, number, values_at)
         if entry.size > inline:
-            entry = evolve(entry, start=reader.unpack(layout.word, values_at)[0])
+            entry = attrs.evolve(entry, start=reader.unpack(layout.word, values_at)[0])
         entries.setdefault(tag, entry)
         offset = values_at + inline
     whole = offset + layout.word_size <= reader.size

@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Container, Mapping
 
-from imgsvc_core._runtime.records import field, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage, EmptySource
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import (
@@ -72,8 +74,8 @@ class Exif:
     """The directories of an EXIF block; the thumbnail, which shows the unprocessed image, is left out."""
 
     main: Values
-    photo: Values = field(factory=dict)
-    gps: Values = field(factory=dict)
+    photo: Values = attrs.field(factory=dict)
+    gps: Values = attrs.field(factory=dict)
 
     def describing(self, width: int, height: int) -> Exif:
         """Return the same for an upright sRGB image of this size."""

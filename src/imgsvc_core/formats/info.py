@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from imgsvc_core._runtime.docstrings import documented
-from imgsvc_core._runtime.records import asdict, field, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
 
 
@@ -22,71 +24,75 @@ class ImageInfo:
     `None`.
     """
 
-    name: str = field(default="", metadata={"doc": "File name, if known."})
-    format: str = field(metadata={"doc": "Format name, as in the format table."})
-    width: int = field(metadata={"doc": "Width of a frame in pixels."})
-    height: int = field(metadata={"doc": "Height of a frame in pixels."})
-    colorspace: str = field(
+    name: str = attrs.field(default="", metadata={"doc": "File name, if known."})
+    format: str = attrs.field(metadata={"doc": "Format name, as in the format table."})
+    width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
+    height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
+    colorspace: str = attrs.field(
         metadata={"doc": "Color space of the stored pixels: srgb (any RGB), gray, cmyk, lab or palette."}
     )
-    decoded_pixels: int | None = field(
+    decoded_pixels: int | None = attrs.field(
         default=None,
         metadata={"doc": "Pixels that a decoder computes for a source, if they are more than it shows."},
     )
-    channels: int | None = field(
+    channels: int | None = attrs.field(
         default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}
     )
-    layers: int | None = field(
+    layers: int | None = attrs.field(
         default=None,
         metadata={"doc": "Images of its size that layers, masks and filters of a drawing need at most."},
     )
-    contents: int | None = field(
+    contents: int | None = attrs.field(
         default=None,
         metadata={
             "doc": "Bytes that texts of a PNG, or elements, texts and pictures of a drawing need at most."
         },
     )
-    interlaced: bool = field(
+    interlaced: bool = attrs.field(
         default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
     )
-    subsample: str | None = field(
+    subsample: str | None = attrs.field(
         default=None, metadata={"doc": "Chroma subsampling such as 4:2:0, for formats that have it."}
     )
-    depth: int = field(default=8, metadata={"doc": "Bits per channel."})
-    quality: int | None = field(
+    depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel."})
+    quality: int | None = attrs.field(
         default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantization tables of a JPEG."}
     )
-    look: float | None = field(
+    look: float | None = attrs.field(
         default=None,
         metadata={"doc": "SSIMULACRA2 of a result, of its worst frame, if the request promises one."},
     )
-    bytes: int = field(metadata={"doc": "Size of the encoded image in bytes."})
-    frames: int = field(default=1, metadata={"doc": "Number of frames."})
-    alpha: bool = field(default=False, metadata={"doc": "Whether the image has transparency."})
-    orientation: int = field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
-    upright: bool = field(
+    bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
+    frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
+    alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
+    orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
+    upright: bool = attrs.field(
         default=False,
         metadata={"doc": "Whether width and height are as shown, although the file has an orientation."},
     )
-    sha256: str | None = field(default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."})
-    delays: tuple[int, ...] = field(
+    sha256: str | None = attrs.field(
+        default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
+    )
+    delays: tuple[int, ...] = attrs.field(
         default=(), metadata={"doc": "Duration of each frame of an animation in milliseconds."}
     )
-    plays: int | None = field(default=None, metadata={"doc": "How often an animation plays; 0 is forever."})
-    profile: bool = field(default=False, metadata={"doc": "Whether a color profile is embedded."})
-    rgb_space: RgbSpace | None = field(
+    plays: int | None = attrs.field(
+        default=None, metadata={"doc": "How often an animation plays; 0 is forever."}
+    )
+    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a color profile is embedded."})
+    rgb_space: RgbSpace | None = attrs.field(
         default=None,
         metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
     )
-    levels: tuple[tuple[int, int], ...] = field(
+    levels: tuple[tuple[int, int], ...] = attrs.field(
         default=(), metadata={"doc": "Smaller sizes at which the file can be decoded, largest first."}
     )
-    lossless: bool = field(
+    lossless: bool = attrs.field(
         default=False,
         metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},
     )
 
-    facts: Mapping[str, Any] = field(
+    facts: Mapping[str, Any] = attrs.field(
         factory=dict,
         hash=False,
         metadata={"doc": "Facts of the pixels that were asked for, by name, as JSON values."},
@@ -121,5 +127,6 @@ class ImageInfo:
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values, in the order of their declaration."""
         return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in attrs.asdict(self).items()
         }

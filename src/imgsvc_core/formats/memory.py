@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.libvips import check_not_forked
-from imgsvc_core._runtime.records import field, frozen
 from imgsvc_core._runtime.vipsimage import has, samples_of, size_of, space_of
 from imgsvc_core.formats.metadata import BLOBS, apply_policy
 from imgsvc_core.formats.raster import Raster
@@ -19,14 +19,14 @@ _KEPT_FIELDS = (*BLOBS, *ANIMATION_FIELDS, "resolution-unit", "concurrency")
 _KINDS = {"uchar": "uint8", "ushort": "uint16"}
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class Computed:
     """Pixels of 8 or 16 bits, the frames of an animation below each other, and what encoders need to know.
 
     ``fields`` has type and value of the metadata by libvips' names.
     """
 
-    memory: Any = field(repr=False)
+    memory: Any = attrs.field(repr=False)
     size: tuple[int, int]
     bands: int
     samples: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+import attrs
+
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import Format
@@ -59,5 +60,5 @@ def probe(source: ByteSource, *, most_inlined: int | None = None, most_memory: i
     )
     picture = row.probe(reader)
     if source.name:
-        picture.info = evolve(picture.info, name=source.name)
+        picture.info = attrs.evolve(picture.info, name=source.name)
     return picture

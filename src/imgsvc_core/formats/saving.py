@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of, space_of
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge, UnsupportedFormat, UnsupportedOperation
 from imgsvc_core.formats import availability
@@ -68,7 +69,7 @@ def save(
     ):  # lossless WebP would take quality for effort
         quality = row.quality
     if (settings.format, settings.quality) != (row.name, quality):
-        settings = evolve(settings, format=row.name, quality=quality)
+        settings = attrs.evolve(settings, format=row.name, quality=quality)
     sink = Sink(target, digest=digest and target is not None)
     if isinstance(image, Raster):
         if row.encodes_arrays and settings.max_bytes is None:
@@ -90,7 +91,7 @@ def save(
         else:
             held = prepared.copy_memory()
             facts, quality = _write_within(settings.max_bytes, held, row, settings, sink)
-            settings = evolve(settings, quality=quality)
+            settings = attrs.evolve(settings, quality=quality)
     width, height = size_of(prepared)
     page = prepared.get_page_height()
     usual: SavedFacts = {
@@ -119,7 +120,7 @@ def _write_within(
     def encode(quality: int | None) -> bytes:
         check_time()
         memory = Sink()
-        facts[quality] = row.save(image, evolve(settings, quality=quality), memory)
+        facts[quality] = row.save(image, attrs.evolve(settings, quality=quality), memory)
         sink.notes = memory.notes
         return memory.data
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile, space_of
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
@@ -56,7 +56,7 @@ def told_by_pixels(info: ImageInfo, image: pyvips.Image | Raster) -> ImageInfo:
     if alpha == info.alpha and gray == (info.colorspace == "gray"):
         return info
     known = "gray" if gray else "srgb" if info.colorspace == "gray" else info.colorspace
-    return evolve(info, alpha=alpha, colorspace=known)
+    return attrs.evolve(info, alpha=alpha, colorspace=known)
 
 
 def _without_inks(image: pyvips.Image) -> pyvips.Image:

@@ -6,10 +6,10 @@ import functools
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 import pyvips
 
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array, with_pixels
 from imgsvc_core.pixels.resampling import GAP
@@ -34,7 +34,7 @@ def render_raster(raster: Raster, plan: Plan) -> Raster:
             if step.size != (pixels.shape[1], pixels.shape[0]):
                 pixels = reduce(pixels, step.size, alpha=raster.alpha)
             shrink = 1
-    return evolve(raster, pixels=pixels)
+    return attrs.evolve(raster, pixels=pixels)
 
 
 def reduced(image: pyvips.Image, want: Size) -> pyvips.Image:

@@ -9,10 +9,11 @@ from importlib import import_module
 from math import prod
 from typing import Any
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import array_in_memory, in_memory
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import PROFILE, first_frames, has, join_frames, samples_of, split_frames
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
@@ -68,7 +69,7 @@ def _with_layers(raster: Raster, run: Run) -> Raster:
     pixels = raster.pixels
     if not pixels.flags["W"]:
         pixels = pixels.copy()
-    return evolve(raster, pixels=_laid_in_array(pixels, steps, run, raster.threads))
+    return attrs.evolve(raster, pixels=_laid_in_array(pixels, steps, run, raster.threads))
 
 
 def _laid_in_array(pixels: Any, steps: Iterable[Step], run: Run, threads: int | None) -> Any:
@@ -120,7 +121,7 @@ def _render_frame(
         if _fit_array(frame, left, run.plan):
             return _in_array(frame.image, [item.step for item in left], run)
         if (streaming and item.traits.rereads) or (item.traits.settles and not settled):
-            frame, streaming = evolve(frame, image=in_memory(frame.image)), False
+            frame, streaming = attrs.evolve(frame, image=in_memory(frame.image)), False
         settled = settled and not item.traits.settles
         if isinstance(step, Apply):
             frame = ScaledFrame.whole(_applied(frame, step, run))

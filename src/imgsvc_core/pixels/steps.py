@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core._runtime.records import evolve, field, frozen, mutable
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
@@ -74,7 +75,7 @@ class ScaledFrame:
         return cls(image, size, area, area.width / info.width, area.height / info.height)
 
 
-@mutable
+@attrs.define
 class Run:
     """The state that the frames of a picture share: the plan, the watermarks, and measurements of the first
     frame.
@@ -84,11 +85,11 @@ class Run:
 
     plan: Plan
     marks: Marks
-    measured: dict[Step, Any] = field(factory=dict)
-    regions: list[tuple[int, int]] = field(factory=list)
-    layers: dict[Step, Drawn] = field(factory=dict)
+    measured: dict[Step, Any] = attrs.field(factory=dict)
+    regions: list[tuple[int, int]] = attrs.field(factory=list)
+    layers: dict[Step, Drawn] = attrs.field(factory=dict)
     backdrop: pyvips.Image | Color | None = None  # what the frame at work gave to its background
-    boxes: dict[str, Box] = field(factory=dict)  # of layers, by path
+    boxes: dict[str, Box] = attrs.field(factory=dict)  # of layers, by path
     held: int = 0  # bytes of the pictures that are kept for later frames
 
     def once(self, step: Step, measure: Callable[[], T]) -> T:
@@ -115,7 +116,7 @@ class Run:
             return draw()
         if step not in self.layers:
             made = draw()
-            self.layers[step] = evolve(made, image=in_memory(made.image))
+            self.layers[step] = attrs.evolve(made, image=in_memory(made.image))
         return self.layers[step]
 
 
@@ -145,7 +146,7 @@ def crop(frame: ScaledFrame, step: steps.CropBox, run: Run) -> ScaledFrame:
     upper, rows = _touched(area.top, area.height, frame.size.height)
     image = frame.image.crop(first, upper, columns, rows)
     area = area._replace(left=area.left - first, top=area.top - upper)
-    return evolve(frame, image=image, size=Size(columns, rows), area=area)
+    return attrs.evolve(frame, image=image, size=Size(columns, rows), area=area)
 
 
 def crop_smartly(frame: ScaledFrame, step: steps.SmartCrop, run: Run) -> ScaledFrame:
@@ -188,7 +189,7 @@ def extend(frame: ScaledFrame, step: steps.Extend, run: Run) -> ScaledFrame:
 
 def to_srgb(frame: ScaledFrame, step: steps.ToSrgb, run: Run) -> ScaledFrame:
     """Convert a frame to sRGB or gray."""
-    return evolve(frame, image=colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk))
+    return attrs.evolve(frame, image=colorspace.to_srgb(frame.image, step.stated, cmyk=step.cmyk))
 
 
 def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
@@ -198,12 +199,12 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
         image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
-    return evolve(frame, image=pointwise.apply_blocks(image, blocks))
+    return attrs.evolve(frame, image=pointwise.apply_blocks(image, blocks))
 
 
 def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
     """Lay a frame on a color."""
-    return evolve(frame, image=shapes.flatten(frame.image, step.background))
+    return attrs.evolve(frame, image=shapes.flatten(frame.image, step.background))
 
 
 def _corrections(image: pyvips.Image) -> Any:

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import LimitExceeded, Problem, SourceError, SpecError, TimeLimitExceeded
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.limits import Limits, check_memory
@@ -105,8 +106,8 @@ class ReceivedWatermarks:
                     width, height = watermark_size(own, size, mark.watermark)
                 request = Spec(resize=Resize(width=width, height=height, mode="stretch"))
             of_frame = request.output is not None and request.output.frame
-            shown = opened.info if of_frame else evolve(opened.info, frames=1)
-            most = evolve(Limits.none(), source_pixels=limits.source_pixels)
+            shown = opened.info if of_frame else attrs.evolve(opened.info, frames=1)
+            most = attrs.evolve(Limits.none(), source_pixels=limits.source_pixels)
             plan = compile_plan(request, shown, limits=most, suffix=".png")
             memory += held + plan.memory
             if isinstance(mark, Laid):

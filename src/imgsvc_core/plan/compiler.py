@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from imgsvc_core._runtime.records import evolve
+import attrs
+
 from imgsvc_core.errors import MemoryLimitExceeded, OutputTooLarge, UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
@@ -82,7 +83,7 @@ def compile_plan(
     """
     request, limits = _simplified(spec), limits or Limits()
     if request.orient and request.orient.stored:
-        info = evolve(info, orientation=1)
+        info = attrs.evolve(info, orientation=1)
     output = request.output or _USUAL_OUTPUT
     draft = build_steps(request, info, seen)
     kept_alpha = draft.alpha and not output.flatten
@@ -237,7 +238,7 @@ def _before_turn(planned: PlannedStep, turn: Turn) -> PlannedStep:
         step = CropBox(turns.turned_box(step.box, planned.before, back), step.asked)
     elif isinstance(step, Resample):
         factors = step.libvips[::-1] if step.libvips and turn.orientation >= 5 else step.libvips
-        step = evolve(step, size=after, libvips=factors)
+        step = attrs.evolve(step, size=after, libvips=factors)
     return PlannedStep(planned.phase, step, before, after)
 
 

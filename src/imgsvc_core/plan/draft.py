@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from imgsvc_core._runtime.records import field, mutable
+import attrs
+
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
@@ -35,7 +36,7 @@ BACKDROP = "backdrop"
 """The phase in which the background takes what it needs of the picture."""
 
 
-@mutable
+@attrs.define
 class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 
@@ -53,7 +54,7 @@ class Draft:
     phase: str = ""
     faces: tuple[Face, ...] = ()
     followed: bool = True
-    planned: list[PlannedStep] = field(factory=list)
+    planned: list[PlannedStep] = attrs.field(factory=list)
     alone: int = 0
 
     def add(self, step: Step) -> None:

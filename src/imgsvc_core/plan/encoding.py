@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
+import attrs
+
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
@@ -115,7 +116,7 @@ def settings_for(
 def exactly(settings: SaveSettings) -> SaveSettings:
     """Return settings that keep every pixel, for a format that supports this."""
     lossless = FORMATS[settings.format].quality is not None
-    return evolve(settings, lossless=lossless, subsampling=None)
+    return attrs.evolve(settings, lossless=lossless, subsampling=None)
 
 
 def text(save: Sequence[SaveSettings], save_exactly: Sequence[SaveSettings]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan import geometry
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps import Step
@@ -24,7 +26,7 @@ class Face:
 
 def scaled(face: Face, across: float, down: float) -> Face:
     """Return the face in the same picture at another size."""
-    return evolve(
+    return attrs.evolve(
         face,
         left=round(face.left * across),
         top=round(face.top * down),
@@ -66,7 +68,7 @@ def tracked(faces: Iterable[Face], step: Step, before: Size, after: Size) -> tup
     """
     moved = ((face, step.box_after(box_of(face), before)) for face in faces)
     inside = ((face, geometry.clipped(after, *box)) for face, box in moved if _center_is_in(after, box))
-    return tuple(evolve(face, **box._asdict()) for face, box in inside if box)
+    return tuple(attrs.evolve(face, **box._asdict()) for face, box in inside if box)
 
 
 def box_of(face: Face) -> Box:

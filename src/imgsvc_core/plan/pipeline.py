@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.color.steps import adjustment, filtering
 from imgsvc_core.plan.draft import (
@@ -274,8 +276,8 @@ def _joined_tones(first: thumbor_filters.Tones, second: thumbor_filters.Tones) -
 
 
 _NEIGHBORS = Traits(rereads=True, copies=1.5)
-_STYLIZES = evolve(_NEIGHBORS, stylizes=True)
-_COLORS = evolve(_NEIGHBORS, brings_color=True)
+_STYLIZES = attrs.evolve(_NEIGHBORS, stylizes=True)
+_COLORS = attrs.evolve(_NEIGHBORS, brings_color=True)
 
 
 def _neighbors(pixels: str, traits: Traits | Callable[[Any], Traits] = _NEIGHBORS) -> Work[Any]:
@@ -317,7 +319,7 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
         pixels="spatial.blur:blur",
         text=_blur_values,
         why=_ALONE,
-        traits=lambda blur: evolve(_NEIGHBORS, copies=4) if blur.mode == "zoom" else _NEIGHBORS,
+        traits=lambda blur: attrs.evolve(_NEIGHBORS, copies=4) if blur.mode == "zoom" else _NEIGHBORS,
     ),
     Pixellate: _neighbors("spatial.pixellate:filter_pixellate", _STYLIZES),
     Vignette: _neighbors("spatial.vignette:filter_vignette"),
@@ -335,7 +337,7 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
     thumbor_filters.Noise: _neighbors("thumbor_filters:noise"),
     thumbor_filters.Convolution: _neighbors("thumbor_filters:convolution"),
     thumbor_filters.WaveletSharpen: _neighbors(
-        "thumbor_filters:wavelet_sharpen", evolve(_NEIGHBORS, copies=10)
+        "thumbor_filters:wavelet_sharpen", attrs.evolve(_NEIGHBORS, copies=10)
     ),
     thumbor_filters.Tones: Work[thumbor_filters.Tones](
         pixels="thumbor_filters:map_tones",
@@ -381,7 +383,7 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
     vips_filters.ChromaTint: _neighbors("vips_filters:chroma_tint", _COLORS),
     vips_filters.Negate: _neighbors("vips_filters:negate"),
     vips_filters.WithoutWhite: _neighbors(
-        "vips_filters:without_white", evolve(_NEIGHBORS, brings_alpha=True)
+        "vips_filters:without_white", attrs.evolve(_NEIGHBORS, brings_alpha=True)
     ),
 }
 """The work of each filter that is neither a formula of color nor a move of the picture."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
-from imgsvc_core._runtime.records import asdict, evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS
@@ -117,7 +119,7 @@ class Plan:
                 "height": self.size.height,
                 "frames": self.frames,
             },
-            "load": asdict(self.load),
+            "load": attrs.asdict(self.load),
             "memory": self.memory,
             "steps": self.lines(),
         }
@@ -149,8 +151,8 @@ def decodings(plans: Mapping[K, Plan]) -> Iterator[tuple[LoadSettings, dict[K, P
         if len(group) > 1:
             scale = max(plan.load.scale for plan in group.values())
             metadata = any(plan.load.metadata for plan in group.values())
-            settings = evolve(settings, scale=scale, sequential=True, metadata=metadata)
-            group = {key: evolve(plan, load=settings) for key, plan in group.items()}
+            settings = attrs.evolve(settings, scale=scale, sequential=True, metadata=metadata)
+            group = {key: attrs.evolve(plan, load=settings) for key, plan in group.items()}
         yield settings, group
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from imgsvc_core._runtime.opencv import opencv_if_it_pays
-from imgsvc_core._runtime.records import frozen
 
 _Floats = NDArray[np.float32]
 
@@ -84,7 +84,7 @@ original does.
 """
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class _Plane:
     """X, Y or B of an original at one scale, blurred, and its square blurred, with its weights."""
 
@@ -98,7 +98,7 @@ _Sums = dict[tuple[int, int], NDArray[np.float64]]
 """Sums of the differences of a plane by number of its scale and of its channel, see `_difference`."""
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class Original:
     """A picture that others are compared with, or some rows of it; it needs 20 bytes for each pixel."""
 

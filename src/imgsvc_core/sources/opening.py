@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
+
 from imgsvc_core._runtime.libvips import check_not_forked
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.format import Format
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.probe import probe
@@ -50,7 +52,7 @@ class Opened:
             assert self.file is not None
             image = load(self.file, settings)
             if isinstance(image, Raster):
-                return image if self.threads is None else evolve(image, threads=self.threads)
+                return image if self.threads is None else attrs.evolve(image, threads=self.threads)
             check_not_forked()
         from imgsvc_core._runtime.vipsimage import has, limit_threads
 
@@ -60,7 +62,7 @@ class Opened:
 
     def load_image(self, settings: LoadSettings) -> pyvips.Image:
         """Return what `load` does, always as an image of libvips."""
-        return self.load(evolve(settings, array=False))
+        return self.load(attrs.evolve(settings, array=False))
 
 
 def _first_frame(image: pyvips.Image) -> pyvips.Image:
@@ -102,4 +104,4 @@ def open_source(
     file = probe(data, most_inlined=inlined_pixels, most_memory=limits.memory_bytes)
     info = file.info
     check_source(info, limits)
-    return Opened(evolve(info, sha256=data.sha256()) if digest else info, file=file, threads=threads)
+    return Opened(attrs.evolve(info, sha256=data.sha256()) if digest else info, file=file, threads=threads)

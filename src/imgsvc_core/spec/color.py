@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import total_ordering
+
+import attrs
 
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core._runtime.records import frozen
 
 _HEX = pattern(r"#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE | re.ASCII)
 
 
-@total_ordering
-@frozen
+@attrs.frozen(order=True)
 class Color:
     """An sRGB color with alpha, 0 to 255 each; alpha 255 is opaque."""
 
@@ -22,15 +21,9 @@ class Color:
     alpha: int = 255
 
     def __attrs_post_init__(self) -> None:
-        if not all(channel in range(256) for channel in self._channels):
-            raise ValueError(f"Color channels must be integers within 0 to 255 range, got {self._channels}")
-
-    def __lt__(self, other: Color) -> bool:
-        return self._channels < other._channels
-
-    @property
-    def _channels(self) -> tuple[int, ...]:
-        return self.red, self.green, self.blue, self.alpha
+        channels = (self.red, self.green, self.blue, self.alpha)
+        if not all(channel in range(256) for channel in channels):
+            raise ValueError(f"Color channels must be integers within 0 to 255 range, got {channels}")
 
     @classmethod
     def parse(cls, text: str) -> Color:

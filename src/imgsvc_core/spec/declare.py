@@ -3,10 +3,12 @@
 A parameter's type, range, unit, default, neutral value and meaning stand in its field and nowhere else. The
 constructor, its error messages, docstrings, JSON Schema, command-line flags and documentation use them.
 
-All classes share their methods, as records do, and attrs takes them, too.
+All classes share their methods. attrs would compile a constructor and others for each of them, which takes
+more time than a small picture; `attrs.evolve`, `attrs.asdict` and `attrs.fields` take them nevertheless.
 """
 
 import contextlib
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
@@ -24,14 +26,17 @@ from typing import (
     overload,
 )  # fmt: skip
 
+import attrs
+from attrs.exceptions import FrozenInstanceError
+
 from imgsvc_core._runtime.docstrings import explain_arguments, own_docstring
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
-from imgsvc_core._runtime.records import MISSING, MadeLater, evolve, frozen, refuse_change, values_getter
+from imgsvc_core._runtime.records import frozen, values_getter
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
-REQUIRED = MISSING
+REQUIRED: Any = attrs.NOTHING
 _METADATA_KEY = "imgsvc"
 
 Stored = TypeVar("Stored")
@@ -176,9 +181,7 @@ class _Facts(dict[str, Any]):
 def _annotation(cls: type, attribute: str) -> Any:
     """Return the annotation of an attribute; for `Accepts`, what the constructor accepts."""
     annotation = next(
-        found[attribute]
-        for owner in cls.__mro__
-        if attribute in (found := getattr(owner, "__annotations__", {}))
+        found[attribute] for owner in cls.__mro__ if attribute in (found := inspect.get_annotations(owner))
     )
     return get_args(annotation)[1] if get_origin(annotation) is Accepts else annotation
 
@@ -215,14 +218,23 @@ def declared(cls: type[_T]) -> type[_T]:
     return cls
 
 
+class _Made:
+    """An attribute of a class that is made when it is read."""
+
+    def __init__(self, make: Callable[[type["Parameters"]], Any]) -> None:
+        self._make = make
+        self._known: dict[type, Any] = {}
+
+    def __get__(self, instance: object, owner: type["Parameters"]) -> Any:
+        if owner not in self._known:
+            self._known[owner] = self._make(owner)
+        return self._known[owner]
+
+
 def _attrs_fields(cls: type["Parameters"]) -> tuple[Any, ...]:
     """Return the parameters as attrs describes fields."""
-    import attrs
-
     fields = {
-        item.attribute: attrs.field(
-            default=attrs.NOTHING if item.required else item.default, type=_annotation(cls, item.attribute)
-        )
+        item.attribute: attrs.field(default=item.default, type=_annotation(cls, item.attribute))
         for item in cls._params.values()
     }
     found: tuple[Any, ...] = attrs.fields(attrs.make_class(cls.__name__, fields, kw_only=True))
@@ -230,8 +242,6 @@ def _attrs_fields(cls: type["Parameters"]) -> tuple[Any, ...]:
 
 
 def _signature(cls: type["Parameters"]) -> Any:
-    import inspect
-
     return inspect.Signature(
         [
             inspect.Parameter(
@@ -251,8 +261,8 @@ class Parameters:
     ``confidential`` is True if texts given in its place may be or hold secrets.
     """
 
-    __attrs_attrs__: ClassVar[Any] = MadeLater(_attrs_fields)
-    __signature__: ClassVar[Any] = MadeLater(_signature)
+    __attrs_attrs__: ClassVar[Any] = _Made(_attrs_fields)
+    __signature__: ClassVar[Any] = _Made(_signature)
     title: ClassVar[str]
     confidential: ClassVar[bool] = False
     rules: ClassVar[tuple[Rule, ...]] = ()
@@ -302,12 +312,11 @@ class Parameters:
                     yield item.attribute, value
                     break
 
-    __setattr__ = refuse_change
-    __delattr__ = refuse_change
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError
 
-    def __replace__(self, **changes: Any) -> Self:
-        values = {item.attribute: getattr(self, item.attribute) for item in self._params.values()}
-        return type(self)(**values | changes)
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError
 
     def __eq__(self, other: object) -> bool:
         return self._values(self) == self._values(other) if type(self) is type(other) else NotImplemented
@@ -407,7 +416,7 @@ def collected(
 
 def below(path: str, problems: Iterable[Problem]) -> list[Problem]:
     """Return the problems with a path put before their own."""
-    return [evolve(problem, path=_joined(path, problem.path)) for problem in problems]
+    return [attrs.evolve(problem, path=_joined(path, problem.path)) for problem in problems]
 
 
 def doc(cls: type) -> str:

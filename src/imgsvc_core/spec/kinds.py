@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core._runtime.records import field, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.color import Color
 
 _MOST_VALUES = 1024  # of an array: weights of a convolution by 32 x 32
@@ -122,14 +124,14 @@ class _OrWord(Kind):
 class IntegerOr(_OrWord, Integer):
     """A whole number in a range, or one of several words."""
 
-    words: Mapping[str, Any] = field(hash=False)
+    words: Mapping[str, Any] = attrs.field(hash=False)
 
 
 @frozen
 class NumberOr(_OrWord, Number):
     """A finite number in a range, or one of several words."""
 
-    words: Mapping[str, Any] = field(hash=False)
+    words: Mapping[str, Any] = attrs.field(hash=False)
 
 
 @frozen
@@ -178,7 +180,7 @@ class Choice(Kind):
     """One of several words; ``aliases`` are other spellings of some of them."""
 
     options: tuple[str, ...]
-    aliases: dict[str, str] = field(factory=dict, hash=False)
+    aliases: dict[str, str] = attrs.field(factory=dict, hash=False)
 
     @property
     def expectation(self) -> str:

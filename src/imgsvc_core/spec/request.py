@@ -6,8 +6,10 @@ import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, cast
 
+import attrs
+
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import catalog
 from imgsvc_core.spec.adjust import Adjust, Auto
@@ -392,4 +394,4 @@ def _renamed(problem: Problem) -> Problem:
     """Return a problem of ``filter`` as one of its old name."""
     if problem.path.partition(".")[0].partition("[")[0] != "filter":
         return problem
-    return evolve(problem, path=_OLD_NAME + problem.path.removeprefix("filter"))
+    return attrs.evolve(problem, path=_OLD_NAME + problem.path.removeprefix("filter"))

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.errors import BudgetUnreachable, LookUnreachable, OutputTooLarge
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import kind_of
@@ -51,26 +51,28 @@ def encode(
         return encoded
     import hashlib  # loads OpenSSL
 
-    info = evolve(encoded.info, sha256=hashlib.sha256(encoded.data).hexdigest())
-    return evolve(encoded, info=info)
+    info = attrs.evolve(encoded.info, sha256=hashlib.sha256(encoded.data).hexdigest())
+    return attrs.evolve(encoded, info=info)
 
 
 def of_original(data: bytes) -> Encoded:
     """Return the file of the source, in which only metadata has changed. Its size is told as it is shown."""
     found = probe(ByteSource(data)).info  # the orientation may have moved to where decoders look for it
     width, height = found.upright_size
-    return Encoded(evolve(found, width=width, height=height, upright=True, contents=None), data)
+    return Encoded(attrs.evolve(found, width=width, height=height, upright=True, contents=None), data)
 
 
 def _smaller(encoded: Encoded, plan: Plan, original: bytes | None) -> Encoded:
     """Return the original unless the encoded file is smaller."""
     if original is not None and len(original) <= encoded.info.bytes:
         kept = of_original(original)
-        return evolve(kept, notes=("Encoding it again saves nothing, so the pixels stay as they were.",))
+        return attrs.evolve(
+            kept, notes=("Encoding it again saves nothing, so the pixels stay as they were.",)
+        )
     if original is None and encoded.info.bytes >= plan.info.bytes:
         title = FORMATS[plan.info.format].title
         note = f"The result is no smaller, but metadata of {title} goes only with another encoding."
-        return evolve(encoded, notes=(*encoded.notes, note))
+        return attrs.evolve(encoded, notes=(*encoded.notes, note))
     return encoded
 
 

@@ -12,10 +12,11 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core._runtime.records import evolve, field, frozen, mutable
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import BudgetUnreachable, LookUnreachable
 from imgsvc_core.formats.content import FULL_COLOR_QUALITY
 from imgsvc_core.formats.saving import Encoded, save
@@ -59,7 +60,7 @@ def save_with_look(
     """
     row, look = FORMATS[settings.format], settings.look
     assert look is not None
-    plain = evolve(settings, look=None, max_bytes=None)
+    plain = attrs.evolve(settings, look=None, max_bytes=None)
     if row.quality is None or settings.lossless:
         found = _only_way(row, plain, save(image, plain), score)
         if found.look < look:
@@ -70,7 +71,7 @@ def save_with_look(
         while (quality := search.next_quality()) is not None:
             check_time()
             subsampling = "444" if search.full_color else settings.subsampling
-            encoded = save(image, evolve(plain, quality=quality, subsampling=subsampling))
+            encoded = save(image, attrs.evolve(plain, quality=quality, subsampling=subsampling))
             assert encoded.data is not None
             full = search.full_color or quality >= FULL_COLOR_QUALITY or encoded.info.subsample == "4:4:4"
             search.add(Try(quality, score(encoded.data), encoded, full))
@@ -84,8 +85,8 @@ def save_with_look(
             f"{size} bytes.",
             smallest=size,
         )
-    told = evolve(found.encoded.info, look=math.floor(100 * found.look) / 100)
-    return evolve(found.encoded, info=told)
+    told = attrs.evolve(found.encoded.info, look=math.floor(100 * found.look) / 100)
+    return attrs.evolve(found.encoded, info=told)
 
 
 def _only_way(row: type[Format], settings: SaveSettings, encoded: Encoded, score: Score) -> Try:
@@ -103,7 +104,7 @@ def _unreachable(row: type[Format], look: float, best: Try) -> LookUnreachable:
     )
 
 
-@mutable
+@attrs.define
 class Search:
     """The search for the smallest file that has a look.
 
@@ -120,7 +121,7 @@ class Search:
     most: int | None = None
     may_fill: bool = False
     full_color: bool = False
-    tries: list[Try] = field(factory=list)
+    tries: list[Try] = attrs.field(factory=list)
 
     def add(self, one: Try) -> None:
         """Take the outcome of a try."""

@@ -7,14 +7,15 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
+
 from imgsvc_core._runtime.failing import without_pictures
-from imgsvc_core._runtime.records import field, mutable
 from imgsvc_core.formats.memory import Computed
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.targets.result import Finished, Timing
 
 
-@mutable(eq=False)
+@attrs.define(eq=False)
 class Pending:
     """The pixels of a result, which ``measure`` measures and ``encode`` encodes, each once.
 
@@ -27,7 +28,7 @@ class Pending:
     took: Timing
     ended: Finished | None = None
     _facts: Mapping[str, Any] | None = None
-    _lock: threading.Lock = field(factory=threading.Lock)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     @without_pictures
     def finished(self) -> Finished:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
-from imgsvc_core._runtime.records import asdict, evolve, field, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import TargetError
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, by_suffix
@@ -94,7 +96,7 @@ class Finished:
     """An encoded picture: its facts, its bytes unless they went to a target, and what it lost."""
 
     output: ImageInfo
-    data: bytes | None = field(repr=False)
+    data: bytes | None = attrs.field(repr=False)
     notes: tuple[str, ...]
     timing: Timing
     decoded: bool = True
@@ -134,7 +136,7 @@ class Result(Generic[Data]):
     faces: tuple[Face, ...] | None = None
     layers: tuple[Box, ...] = ()
     plan: Plan
-    _encoding: Encoding = field(alias="encoding")
+    _encoding: Encoding = attrs.field(alias="encoding")
 
     def __repr__(self) -> str:
         source, ended = self.input, self._encoding.ended
@@ -267,11 +269,11 @@ class Result(Generic[Data]):
         """Return everything but the bytes and the plan, as JSON values."""
         output = self.output.to_dict()
         if self.faces is not None:
-            output["faces"] = [asdict(face) for face in self.faces]
+            output["faces"] = [attrs.asdict(face) for face in self.faces]
         return {
             "input": self.input.to_dict(),
             "output": output,
-            "timing": asdict(self.timing),
+            "timing": attrs.asdict(self.timing),
             "notes": list(self.notes),
         }
 
@@ -284,8 +286,8 @@ def encode(result: Result[Any]) -> Finished:
 def written(result: Result[Any], name: str) -> Result[None]:
     """Return a result whose bytes went to a target of a name."""
     ended = encode(result)
-    output = evolve(ended.output, name=name)
-    return cast("Result[None]", evolve(result, encoding=evolve(ended, output=output, data=None)))
+    output = attrs.evolve(ended.output, name=name)
+    return cast("Result[None]", attrs.evolve(result, encoding=attrs.evolve(ended, output=output, data=None)))
 
 
 def _decoded(data: bytes, *, all_frames: bool) -> pyvips.Image:

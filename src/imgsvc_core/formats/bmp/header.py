@@ -5,7 +5,9 @@ Follows Microsoft's "Bitmap Storage" and, for OS/2, the "Encyclopedia of Graphic
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -79,12 +81,12 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, BitmapHeader]:
     If the pixels are stated to be inside of the header, they are after the palette. Otherwise the palette
     ends at the pixels at the latest, however many colors are stated.
     """
-    header = evolve(read_bitmap_header(reader, FILE_HEADER), profile=_profile(reader))
+    header = attrs.evolve(read_bitmap_header(reader, FILE_HEADER), profile=_profile(reader))
     (pixels_at,) = reader.unpack("<I", 10)
     room = pixels_at - header.palette_at
     if room >= 0:
         colors = min(header.colors, room // header.color_bytes)
-        header = evolve(header, colors=colors, pixels_at=pixels_at)
+        header = attrs.evolve(header, colors=colors, pixels_at=pixels_at)
     return header.info(reader, "bmp", alpha=header.masks is not None and header.masks[3] != 0), header
 
 

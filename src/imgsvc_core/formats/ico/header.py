@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.bmp.header import BitmapHeader, read_bitmap_header
 from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.info import ImageInfo
@@ -44,7 +46,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon, Sequence[ExifBlo
         return icon.bitmap.info(reader, "ico", alpha=True), icon, ()
     part = reader.part(icon.start, icon.length)
     header = png.read_header(part)
-    info = evolve(
+    info = attrs.evolve(
         header.info(part), format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
     )
     blocks = [block._replace(name_at=icon.start + block.name_at) for block in header.exif_blocks]
@@ -58,5 +60,5 @@ def _read_picture(reader: HeaderReader, start: int, length: int) -> Icon:
     double = read_bitmap_header(reader, start)  # the picture and its mask, one above the other
     if double.height < 2:
         raise reader.corrupt(f"its size of {double.width} x {double.height} pixels is impossible")
-    bitmap = evolve(double, height=double.height // 2)
+    bitmap = attrs.evolve(double, height=double.height // 2)
     return Icon(start, length, bitmap.width * bitmap.height, bitmap.bits, bitmap)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.reading import decode_pixels
@@ -31,7 +31,7 @@ def _decode(data: Any, header: BitmapHeader, end: int) -> Any:
     import numpy as np
 
     if header.bits == 32 and header.masks is not None and not header.masks[3]:
-        header = evolve(header, masks=(*header.masks[:3], 0xFF000000))
+        header = attrs.evolve(header, masks=(*header.masks[:3], 0xFF000000))
     color = decode_pixels(data[:end], header)
     if color.ndim == 2:
         color = np.repeat(color[:, :, None], 3, axis=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox, read_boxes
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -105,7 +107,7 @@ def _read_file(reader: HeaderReader) -> Jp2Header:
         if box.kind == b"jp2h" and header.size is None:
             header = _read_header(reader, box)
         elif box.kind == b"jp2c":
-            return evolve(header, codestream=box.start)
+            return attrs.evolve(header, codestream=box.start)
     raise reader.corrupt("it has no codestream")
 
 
@@ -169,19 +171,19 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> Jp2Header:
     for box in read_boxes(reader, parent.start, parent.end):
         if box.kind == b"ihdr":
             height, width = reader.unpack(">II", box.start)
-            header = evolve(header, size=(width, height))
+            header = attrs.evolve(header, size=(width, height))
         elif box.kind == b"colr" and header.colorspace is None:
             method = reader.byte(box.start)
             if method == 1:
                 (number,) = reader.unpack(">I", box.start + 3)
-                header = evolve(header, colorspace=_ENUMERATED.get(number))
+                header = attrs.evolve(header, colorspace=_ENUMERATED.get(number))
             elif method in (2, 3):
                 signature = reader.read(box.start + 3 + 16, 4)
-                header = evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
+                header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
         elif box.kind == b"pclr":
-            header = evolve(header, palette=box)
+            header = attrs.evolve(header, palette=box)
         elif box.kind == b"cdef":
-            header = evolve(header, channels=_read_channels(reader, box))
+            header = attrs.evolve(header, channels=_read_channels(reader, box))
     return header
 
 

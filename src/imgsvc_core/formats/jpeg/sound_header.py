@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import attrs
+
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Segment
@@ -68,7 +69,7 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     )
     sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
     scan = end if picture.header.in_one_scan and sequential else None
-    header = evolve(picture.header, segments=tuple(written), adjacent=True, scan=scan)
+    header = attrs.evolve(picture.header, segments=tuple(written), adjacent=True, scan=scan)
     return Jpeg(HeaderReader(sound, picture.title), picture.info, header)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.jxl.bits import BitReader, Distribution
 from imgsvc_core.formats.rgb_space import (
     BT2020,
@@ -242,7 +244,7 @@ class _Described:
         space = from_gamma(chosen, self.gamma and 1 / self.gamma)
         if self.gamma is not None or by_curve is None:
             return Colors(gray, space=space)
-        return Colors(gray, space=evolve(by_curve, primaries=space.primaries if space else SRGB))
+        return Colors(gray, space=attrs.evolve(by_curve, primaries=space.primaries if space else SRGB))
 
 
 def _read_colors(reader: BitReader) -> _Described:

@@ -7,7 +7,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from imgsvc_core._runtime.records import field, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -75,7 +77,7 @@ class ApngFrame:
     delay: float
     disposal: int
     blend: int
-    data: list[Chunk] = field(factory=list)
+    data: list[Chunk] = attrs.field(factory=list)
 
 
 def whole_delays(delays: Iterable[float]) -> tuple[int, ...]:

@@ -15,7 +15,9 @@ import re
 from collections.abc import Iterable
 from xml.parsers import expat
 
-from imgsvc_core._runtime.records import field, frozen, mutable
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 
 # The numbers are measured: `benchmarks.memory_bound` has a drawing for each.
@@ -69,7 +71,7 @@ def bound(markup: bytes) -> Bound:
     return Bound(drawing.layers(), contents, tuple(drawing.links))
 
 
-@mutable(eq=False)
+@attrs.define(eq=False)
 class _Element:
     """An element: the images that it needs, what is in it, and the elements that it refers to.
 
@@ -78,12 +80,12 @@ class _Element:
 
     kind: str = ""
     images: int = 0
-    targets: list[str] = field(factory=list)
-    inner: list[_Element] = field(factory=list)
+    targets: list[str] = attrs.field(factory=list)
+    inner: list[_Element] = attrs.field(factory=list)
     deepest: int | None = None
 
 
-@mutable
+@attrs.define
 class _Drawing:
     """The elements of a drawing, its style sheets and ``data:`` URIs, and the sizes of texts and paths."""
 
@@ -91,10 +93,10 @@ class _Drawing:
     paths: int = 0
     characters: int = 0
     longest_text: int = 0
-    sheets: list[str] = field(factory=list)
-    links: dict[str, None] = field(factory=dict)
-    named: dict[str, _Element] = field(factory=dict)
-    opened: list[_Element] = field(factory=lambda: [_Element()])
+    sheets: list[str] = attrs.field(factory=list)
+    links: dict[str, None] = attrs.field(factory=dict)
+    named: dict[str, _Element] = attrs.field(factory=dict)
+    opened: list[_Element] = attrs.field(factory=lambda: [_Element()])
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Note an element."""

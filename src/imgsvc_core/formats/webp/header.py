@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
@@ -101,7 +103,7 @@ def read_header(reader: HeaderReader) -> WebpHeader:
             if frame.left + frame.width > width or frame.top + frame.height > height:
                 raise reader.corrupt("one of its frames does not lie inside the picture")
             shown = _find_bitstream(reader, start + FRAME_HEAD, start + length)
-            frames.append(evolve(frame, alpha=shown is not None and shown.alpha))
+            frames.append(attrs.evolve(frame, alpha=shown is not None and shown.alpha))
             bitstream = bitstream or shown
         elif kind == b"EXIF":
             exif.append(ExifBlock(start - 8, reader.part(start, length)))
@@ -117,7 +119,7 @@ def read_header(reader: HeaderReader) -> WebpHeader:
         raise reader.corrupt("it has no frame")
     alpha = bool(flags & _ALPHA) or (not is_opaque(frames, width, height) if frames else bitstream.alpha)
     animated = len(frames) > 1
-    info = evolve(
+    info = attrs.evolve(
         _still(reader, bitstream),
         width=width,
         height=height,
@@ -184,7 +186,7 @@ def _find_bitstream(reader: HeaderReader, start: int, end: int) -> _Bitstream | 
     for kind, offset, _ in read_chunks(reader, start, end):
         if kind in (b"VP8 ", b"VP8L"):
             bitstream = _read_bitstream(reader, kind, offset)
-            return evolve(bitstream, alpha=bitstream.alpha or alpha)
+            return attrs.evolve(bitstream, alpha=bitstream.alpha or alpha)
         alpha = alpha or kind == b"ALPH"
     return None
 

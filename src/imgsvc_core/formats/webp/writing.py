@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
@@ -146,7 +147,7 @@ class _FrameToAdd:
         yield self._chunk(last, flags & CLEARED, empty)
 
     def _chunk(self, delay: int, flags: int, pixels: bytes) -> bytes:
-        frame = evolve(self.frame, delay=min(delay, _LONGEST_DELAY), flags=flags)
+        frame = attrs.evolve(self.frame, delay=min(delay, _LONGEST_DELAY), flags=flags)
         return _chunk(b"ANMF", frame.head + pixels)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 
 from imgsvc_core._runtime.records import frozen
@@ -96,7 +97,7 @@ def _split(labs: Any, weights: Any) -> Any:
     return np.stack([group.mean for group in groups])
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class _Part:
     """Some colors in Oklab with their weights and mean, and the sum of the squared distances from it."""
 

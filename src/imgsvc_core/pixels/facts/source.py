@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import attrs
+
 from imgsvc_core._runtime.deadline import Deadline, in_memory
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
@@ -39,4 +40,4 @@ def inspect_pixels(
         frame = decoded.crop(0, 0, decoded.width, decoded.get_page_height())
         upright = resampling.turn(in_memory(colorspace.to_srgb(frame, info.rgb_space)), info.orientation)
         found = measure(in_memory(upright), facts, WHITE)
-    return evolve(info, facts=found)
+    return attrs.evolve(info, facts=found)

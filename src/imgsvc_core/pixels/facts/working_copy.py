@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import attrs
 import numpy as np
 import PIL.Image
 import pyvips
 
-from imgsvc_core._runtime.records import field, frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import to_array
@@ -25,14 +25,14 @@ _T = TypeVar("_T")
 _SMALL_SIDE = 96  # pixels of the longer side: far more than any blurred placeholder shows
 
 
-@frozen(eq=False)
+@attrs.frozen(eq=False)
 class WorkingCopy:
     """Pixels of 8 bits: ``rgb`` of (height, width, 3), and ``alpha`` of (height, width) or None if opaque."""
 
     rgb: Any
     alpha: Any
     background: Color
-    _known: dict[object, Any] = field(factory=dict)
+    _known: dict[object, Any] = attrs.field(factory=dict, init=False)
 
     @classmethod
     def of(cls, image: pyvips.Image | Raster, background: Color) -> WorkingCopy:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels.blending import flat
 from imgsvc_core.plan.geometry import Size
@@ -38,7 +39,7 @@ class Drawn:
         """The part that is not transparent, as its own box."""
         alpha = self.image if self.color is not None else self.image.extract_band(self.image.bands - 1)
         box = alpha.find_trim(threshold=0, background=[0], line_art=True)
-        return evolve(self, image=self.image.crop(*box), margin=0) if box[2] else self
+        return attrs.evolve(self, image=self.image.crop(*box), margin=0) if box[2] else self
 
     def within(self, margin: int) -> Drawn:
         """Return the same with a margin that is at least as large."""
@@ -46,6 +47,6 @@ class Drawn:
         if more <= 0:
             return self
         width, height = size_of(self.image)
-        return evolve(
+        return attrs.evolve(
             self, image=self.image.embed(more, more, width + 2 * more, height + 2 * more), margin=margin
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pyvips
 
-from imgsvc_core._runtime.records import evolve
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.formats.vips import from_array, to_array
 from imgsvc_core.pixels.channels import colors_of
@@ -99,7 +99,7 @@ def _written(laid: Laid) -> Drawn:
     drawn = drawn.visible
     if laid.tall is None or drawn.box.height <= laid.tall:
         return drawn
-    return draw_text(evolve(laid, shrink=laid.tall / drawn.box.height)).visible
+    return draw_text(attrs.evolve(laid, shrink=laid.tall / drawn.box.height)).visible
 
 
 def box_of(laid: Laid, drawn: Drawn) -> Box:

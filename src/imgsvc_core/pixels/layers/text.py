@@ -7,10 +7,11 @@ import math
 import unicodedata
 from typing import Any
 
+import attrs
 import pyvips
 
 from imgsvc_core._runtime.libvips import check_text_not_forked
-from imgsvc_core._runtime.records import evolve, frozen
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core._runtime.xmltext import escape_xml
 from imgsvc_core.errors import Problem, SpecError
@@ -95,7 +96,7 @@ class _Layout:
     def zoom(self) -> int:
         """How many times larger the letters are drawn, as far as Cairo can."""
         possible = int(_LONGEST / (self.size * len(self.plan.letters) + (self.width or 0)))
-        return max(1, min(possible, evolve(self.plan, size=self.size).zoom))
+        return max(1, min(possible, attrs.evolve(self.plan, size=self.size).zoom))
 
     def set(self) -> _Set:
         """Draw it, and measure its height by a transparent line below it."""
@@ -167,7 +168,7 @@ class _Layout:
         return layout, layout.set()
 
     def _until(self, end: int) -> _Layout:
-        return evolve(self, end=end)
+        return attrs.evolve(self, end=end)
 
     def _kept(self) -> str:
         letters = self.plan.letters
@@ -253,7 +254,7 @@ def _fitted(layout: _Layout, height: int | None) -> _Layout:
 def _drawn(layout: _Layout, drawn: _Set, height: int | None, side: int) -> Drawn:
     """Return the letters with what lies behind them. Percent of shadows are of a side."""
     asked, color, logical = layout.plan.asked, layout.plan.only_color, drawn.height
-    color = color and evolve(color, alpha=255)  # the letters have its alpha
+    color = color and attrs.evolve(color, alpha=255)  # the letters have its alpha
     image, left, top = _reduced(drawn, color)
     width, left = (image.width, 0) if layout.width is None else (layout.width, left)
     if height is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
-from functools import cached_property
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.color import TRANSPARENT
@@ -45,7 +46,7 @@ class Traits:
     def on(self, colors: Iterable[Color | None]) -> Traits:
         """Return the traits of a step that also puts colors beside the picture; None is transparent."""
         shown = [color or TRANSPARENT for color in colors]
-        return evolve(
+        return attrs.evolve(
             self,
             brings_color=self.brings_color or not all(color.gray for color in shown),
             brings_alpha=self.brings_alpha or any(color.alpha < 255 for color in shown),
@@ -101,8 +102,8 @@ class PlannedStep:
     step: Step
     before: Size
     after: Size
+    traits: Traits = attrs.field(init=False, eq=False, repr=False)
 
-    @cached_property
-    def traits(self) -> Traits:
-        """The facts of the step for the compiler."""
+    @traits.default
+    def _traits_of_step(self) -> Traits:
         return self.step.traits

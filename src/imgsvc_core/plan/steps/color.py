@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from functools import cached_property
 
+import attrs
+
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.plan.color.steps import ColorStep
@@ -34,7 +36,7 @@ class ToSrgb(Step):
         return "the picture has a profile" if self.profile else f"the picture is {self.colorspace}"
 
 
-@frozen
+@attrs.frozen(slots=False)
 class Recolor(Step):
     """Pointwise color operations, folded into the fewest tables and matrices.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.records import evolve, frozen
+import attrs
+
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan import geometry, turns
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.steps.base import PLAIN, Step, Traits
@@ -181,7 +183,7 @@ class Resample(Step):
     def joined(self, following: Step) -> Step | None:
         if not isinstance(following, Resample) or self.pillow:
             return None
-        return evolve(following, exact=self.exact or following.exact)
+        return attrs.evolve(following, exact=self.exact or following.exact)
 
 
 @frozen
