@@ -18,8 +18,8 @@ from importlib.machinery import PathFinder
 
 MISSING = {
     "adlfs", "aiobotocore", "aiohttp", "aiosqlite", "alembic", "alibabacloud_oss_v2", "asyncpg", "azure",
-    "botocore", "cachetools", "cryptography", "cv2", "dask", "dbos", "distributed", "gcsfs", "google",
-    "imagecodecs", "multidict", "multipart", "ossfs", "pillow_heif", "pyjpegli", "redis", "s3fs",
+    "botocore", "cachetools", "cryptography", "cv2", "dask", "dbos", "deflate", "distributed", "gcsfs",
+    "google", "imagecodecs", "multidict", "multipart", "ossfs", "pillow_heif", "pyjpegli", "redis", "s3fs",
     "simplejpeg", "skimage", "sqlalchemy", "uvloop", "yarl",
 }
 

@@ -186,7 +186,7 @@ def _marks(number: int, side: int) -> list[Mark]:
 
 def test_pictures_that_are_kept_for_later_frames_count_together() -> None:
     one, other = _marks(1, 3000), _marks(1, 2999)
-    limits = imgsvc.Limits(memory_bytes=260_000_000)
+    limits = imgsvc.Limits(memory_bytes=340_000_000)
 
     def make(*marks: Mark, frames: int) -> None:
         request = Spec(filter=marks, output=imgsvc.Output(format="gif", frames=frames))

@@ -70,9 +70,11 @@ def preload() -> None:
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core import formats
     from imgsvc_core.formats.jpeg import jpegli, turbojpeg
+    from imgsvc_core.formats.png import deflating
 
     Image.preinit()
     turbojpeg.decoder()
+    deflating.compressor()
     if jpegli.has_encoder():
         import pyjpegli  # noqa: F401
     for module in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}."):

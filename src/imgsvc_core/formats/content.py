@@ -8,7 +8,6 @@ from typing import Any, Literal
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.formats.vips import to_array
@@ -24,32 +23,10 @@ _EXACT_BYTES = 0.3
 _COLOR_JUMP = 96
 _COLORED_EDGES = 0.004
 _OPAQUE = 127  # pixels with more alpha count
-# With more of them, compressed differences are smaller than compressed samples, dithered or not.
 _FEW_COLORS, _FEW_GRAYS = 256, 64
 FULL_COLOR_QUALITY = 90  # from here on libjpeg and libheif store color at full resolution too
 
 Kind = Literal["graphic", "mixed", "photograph"]
-
-
-@frozen
-class Content:
-    """The properties of pixels that decide how a picture compresses best. Shares are from 0 to 1."""
-
-    flat: float  # the share of neighboring pixels that are equal
-    few: bool  # the colors are at most 256, and grays at most 64, among the pixels that were examined
-    repeats: bool  # colors repeat more than the differences between neighbors, as if it is dithered
-
-
-_PHOTOGRAPH = Content(flat=0.0, few=False, repeats=False)
-
-
-def examine(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Content]:
-    """Return the picture, in memory if its pixels had to be examined, and its content."""
-    width, height = size_of(image)
-    if settings.photograph or width * height > MOST_EXAMINED:
-        return image, _PHOTOGRAPH
-    image = image.copy_memory()
-    return image, _content(_sampled(image))
 
 
 def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
@@ -61,11 +38,13 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
     width, height = size_of(image)
     if settings.photograph or width * height > MOST_EXAMINED or width == 1:
         return "photograph"
+
+    from imgsvc_core.formats.palette import has_at_most
+
     pixels = _sampled(image.copy_memory())
-    content = _content(pixels)
-    if content.few:
-        return "graphic" if content.flat > _GRAPHIC else "mixed"
-    return "mixed" if min(_compressed(pixels)) < _EXACT_BYTES * pixels.size else "photograph"
+    if has_at_most(_FEW_COLORS if image.bands >= 3 else _FEW_GRAYS, pixels):
+        return "graphic" if _flat(pixels) > _GRAPHIC else "mixed"
+    return "mixed" if _compressed(pixels) < _EXACT_BYTES * pixels.size else "photograph"
 
 
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
@@ -141,31 +120,15 @@ def _lines(image: pyvips.Image) -> pyvips.Image:
     return image if step <= 1 else image.subsample(1, min(step, image.height))
 
 
-def _content(pixels: Any) -> Content:
-    import numpy as np
-
-    from imgsvc_core.formats.palette import has_at_most
-
-    _, width, channels = pixels.shape
-    if width == 1:
-        return _PHOTOGRAPH
-    few = has_at_most(_FEW_COLORS if channels >= 3 else _FEW_GRAYS, pixels)
-    repeats = few and _repeats(pixels)
-    bands = [pixels[:, :, band].astype(np.int16) for band in range(channels)]
-    return Content(flat=float((sum(map(_steps, bands)) == 0).mean()), few=few, repeats=repeats)
+def _flat(pixels: Any) -> float:
+    """Return the share of neighboring pixels that are equal."""
+    return float((pixels[:, 1:] == pixels[:, :-1]).all(axis=2).mean())
 
 
-def _repeats(pixels: Any) -> bool:
-    """Return True if colors compress better than the differences between neighbors."""
-    plain, different = _compressed(pixels)
-    return plain < different
-
-
-def _compressed(pixels: Any) -> tuple[int, int]:
-    """Return the bytes that colors take, and those that the differences between neighbors take."""
-    differences = pixels[:, 1:] - pixels[:, :-1]
-    plain, different = (len(zlib.compress(part.tobytes(), 1)) for part in (pixels[:, 1:], differences))
-    return plain, different
+def _compressed(pixels: Any) -> int:
+    """Return the bytes that colors take, or the differences between neighbors, whichever are fewer."""
+    parts = pixels[:, 1:], pixels[:, 1:] - pixels[:, :-1]
+    return min(len(zlib.compress(part.tobytes(), 1)) for part in parts)
 
 
 def _steps(band: Any) -> Any:

@@ -1,4 +1,4 @@
-"""PNG, by libvips; small ones by Pillow and zlib."""
+"""PNG, with lines by NumPy and compressed by libdeflate; large and interlaced files by libvips."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Png(Format):
     suffixes = (".png",)
     magic = rb"\x89PNG\r\n\x1a\n"
     reader = Coder(Memory(0, whole=1.3), ("libvips:pngload_source",))
-    writer = Coder(Memory(1.2, whole=2.4, palette=8), ("libvips:pngsave_target",))
+    writer = Coder(Memory(1.2, whole=2.4, palette=8, small=3.6), ("libvips:pngsave_target",))
     effort = DEFLATE
     depth = 16
     palette = True

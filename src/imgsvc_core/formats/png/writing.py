@@ -2,72 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import samples_of, size_of
+from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats import palette
-from imgsvc_core.formats.content import Content, examine
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, blob, keep_profile
-from imgsvc_core.formats.png import small_writing as small_png
+from imgsvc_core.formats.png.deflating import THOROUGH, Way, best_way, best_way_of
+from imgsvc_core.formats.png.header import SIGNATURE, make_chunk, make_resolution
 from imgsvc_core.formats.png.rewriting import chunks_of
 from imgsvc_core.formats.raster import Raster
-from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort
 from imgsvc_core.formats.vips import to_array, to_depth
 
-_FEW_GRAYS = 16  # more of them need as many bits as without a palette
-_FLAT, _VARIED = 0.8, 1 / 3
-_FAST, _THOROUGH = 2, 7
-_ENOUGH_FOR_PHOTOGRAPHS = 3  # level 4 takes 10 to 27 % longer for .3 to 2.3 % less
 AFTER_HEADER = 33  # the bytes of the signature and of the first chunk
-_MOST_WITH_ALL_FILTERS = 64 * 64  # pixels; trying all filters takes little time
+_ENOUGH_FOR_PHOTOGRAPHS = 3  # level 4 of zlib takes 10 to 27 % longer for .3 to 2.3 % less
 
 
 def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write PNG, with a palette if that holds all colors and is smaller.
 
-    It is interlaced only on request: interlacing makes files larger and prevents streaming rows.
+    It is interlaced only on request: interlacing makes files larger and prevents streaming rows. Interlaced
+    files and large ones are written by libvips.
     """
     level = codec_effort("png", settings.effort)
     assert isinstance(level, int)
-    options: dict[str, object] = {"compression": level, "interlace": settings.progressive is True}
-    facts: SavedFacts = {"interlaced": settings.progressive is True}
     if isinstance(image, Raster):
-        height, width, _ = image.pixels.shape
-        if settings.colors is None and not settings.progressive and width * height <= small_png.MOST_PIXELS:
-            data, facts = small_png.encode(image.pixels, image.resolution, level)
-            sink.write(data)
-            return facts
+        if settings.colors is None and not settings.progressive:
+            way = best_way(image.pixels, level, photograph=settings.photograph)
+            return _write(way, [make_resolution(*image.resolution)], sink)
         image = image.to_vips()
-    sink.insert(AFTER_HEADER, png_chunks(image))
     if settings.colors is not None:
-        return {**facts, **_write_colors(image, settings.colors, options, sink)}
-    keep = keep_profile(image)
-    if keep == "none" and not options["interlace"] and _is_small(image):
-        resolution = image.get("xres"), image.get("yres")
-        data, facts = small_png.encode(to_array(image), resolution, level)
-        sink.write(data)
-        return facts
-    image, content = examine(image, settings)
-    options |= deflating(image, content, level)
-    indexed = index(image, content)
-    if indexed is None:
-        sink.save(image, "png", keep=keep, **options)
-        return facts
-    graded = indexed.are_gray and indexed.bits == 8 and image.width * image.height > _MOST_WITH_ALL_FILTERS
-    data = palette.encode(indexed, image, **(options if graded else {**options, "filter": "none"}))
-    if options["filter"] != "none" and not graded:
-        plain = Sink()
-        plain.save(image, "png", keep=keep, **options)
-        if len(plain.data) < len(data):
-            sink.write(plain.data)
-            return facts
-    sink.write(data)
-    return {**facts, **indexed.facts()}
+        return _write_colors(image, settings, level, sink)
+    width, height = size_of(image)
+    if width * height > MOST_EXAMINED:
+        return _write_large(image, settings, level, sink)
+    way = best_way(to_array(image), level, photograph=settings.photograph)
+    if settings.progressive:
+        return _write_interlaced(way, image, level, sink)
+    return _write(way, [png_chunks(image), *palette.metadata_chunks(image)], sink)
+
+
+def _write(way: Way, others: Iterable[bytes], sink: Sink) -> SavedFacts:
+    height, width, _ = way.stored.pixels.shape
+    head, data = header_chunks(way, (width, height), others), way.deflated()
+    sink.write(b"".join((SIGNATURE, *head, make_chunk(b"IDAT", data), make_chunk(b"IEND"))))
+    return {**way.stored.facts(), "interlaced": False}
+
+
+def header_chunks(way: Way, size: tuple[int, int], others: Iterable[bytes]) -> list[bytes]:
+    """Return the header, other chunks, and the palette of a PNG."""
+    stored = way.stored
+    header = struct.pack(">IIBBBBB", *size, stored.bits, stored.color_type, 0, 0, 0)
+    if stored.indexed is not None:
+        return stored.indexed.head(header, others)
+    return [make_chunk(b"IHDR", header), *others]
+
+
+def _write_interlaced(way: Way, image: pyvips.Image, level: int, sink: Sink) -> SavedFacts:
+    sink.insert(AFTER_HEADER, png_chunks(image))
+    options: dict[str, object] = {"compression": level, "filter": way.filter, "interlace": True}
+    if way.stored.indexed is None:
+        sink.save(image, "png", keep=keep_profile(image), **options)
+    else:
+        sink.write(palette.encode(way.stored.indexed, image, **options))
+    return {**way.stored.facts(), "interlaced": True}
+
+
+def _write_large(image: pyvips.Image, settings: SaveSettings, level: int, sink: Sink) -> SavedFacts:
+    """Write lines as they are computed, with filters that suit photographs."""
+    thorough = level >= THOROUGH
+    sink.insert(AFTER_HEADER, png_chunks(image))
+    sink.save(
+        image, "png", keep=keep_profile(image), interlace=settings.progressive is True,
+        compression=level if thorough else min(level, _ENOUGH_FOR_PHOTOGRAPHS),
+        filter="all" if thorough else "avg",
+    )  # fmt: skip
+    return {"interlaced": settings.progressive is True}
 
 
 def png_chunks(image: pyvips.Image) -> bytes:
@@ -75,40 +91,15 @@ def png_chunks(image: pyvips.Image) -> bytes:
     return b"".join(chunks_of(Blocks(blob(image, EXIF), blob(image, XMP))))
 
 
-def _write_colors(image: pyvips.Image, colors: int, options: Mapping[str, object], sink: Sink) -> SavedFacts:
-    """Write a picture that is reduced to so many colors, unless it has no more."""
+def _write_colors(image: pyvips.Image, settings: SaveSettings, level: int, sink: Sink) -> SavedFacts:
+    """Write a picture that is reduced to some colors, unless it has no more."""
+    assert settings.colors is not None
     image = to_depth(image, 8).copy_memory()
-    indexed = palette.index_exactly(to_array(image), colors)
+    indexed = palette.index_exactly(to_array(image), settings.colors)
     if indexed is None:
-        sink.note(f"The colors are reduced to {colors}.")
-        indexed = palette.index_nearly(image, colors)
-    sink.write(palette.encode(indexed, image, **options))
-    return indexed.facts()
-
-
-def index(image: pyvips.Image, content: Content) -> palette.Indexed | None:
-    """Return all colors of a picture if they are few enough that a palette may make it smaller."""
-    if not content.few:
-        return None
-    return palette.index_exactly(to_array(image), palette.MOST_COLORS if image.bands >= 2 else _FEW_GRAYS)
-
-
-def _is_small(image: pyvips.Image) -> bool:
-    width, height = size_of(image)
-    return width * height <= small_png.MOST_PIXELS and samples_of(image) == "uchar"
-
-
-def deflating(image: pyvips.Image, content: Content, level: int) -> dict[str, object]:
-    """Return the filter of lines and the level of zlib that suit a picture.
-
-    Differences between neighbors make photographs a third smaller, but flat drawings up to a fifth larger,
-    and dithered ones half as large again. If a picture has both, the best filter is chosen for each line. The
-    differences of photographs hardly repeat, so a longer search for repetitions gains nothing.
-    """
-    if image.width * image.height <= _MOST_WITH_ALL_FILTERS:
-        return {"compression": level, "filter": "all"}
-    if content.flat > _FLAT or content.repeats:
-        return {"compression": level, "filter": "none"}
-    if content.flat < _VARIED and level < _THOROUGH:
-        return {"compression": min(level, _ENOUGH_FOR_PHOTOGRAPHS), "filter": "avg"}
-    return {"compression": level, "filter": "all" if level > _FAST else "sub"}
+        sink.note(f"The colors are reduced to {settings.colors}.")
+        indexed = palette.index_nearly(image, settings.colors)
+    way = best_way_of(indexed, level)
+    if settings.progressive:
+        return _write_interlaced(way, image, level, sink)
+    return _write(way, [png_chunks(image), *palette.metadata_chunks(image)], sink)
