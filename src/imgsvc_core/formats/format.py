@@ -244,9 +244,12 @@ class Format(abc.ABC):
         """
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return the side in pixels of the blocks that a pixel leaves traces in, or 1 without loss."""
-        return 1
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return where the coding of a pixel leaves traces that show: in its block, and beyond the block.
+
+        These are the side of a block, which is 1 without blocks, and a number of pixels on every side.
+        """
+        return 1, 0
 
     def expected_size(self, settings: LoadSettings) -> tuple[float, float]:
         """Return the size of a loaded frame: that of a smaller copy in the file, or as the decoder scales."""

@@ -17,7 +17,6 @@ from imgsvc_core.spec.color import BLACK
 from imgsvc_core.spec.redact import Cover
 
 _AROUND_FACES = 0.2  # sizes of a face on every side; the detector leaves out hair and ears
-_SMOOTHED = 1  # pixels beside a block that decoders mix with it
 
 
 @frozen
@@ -74,7 +73,7 @@ def redaction_of(asked: Sequence[Redact], info: ImageInfo, faces: Iterable[Face]
         except SpecError as error:
             problems += error.problems
             continue
-        whole = (_with_blocks(box, info) for box in boxes)
+        whole = (_with_traces(box, info) for box in boxes)
         covered += (Covered(box, item.mode, item.color or BLACK) for box in whole if box is not None)
     if problems:
         raise SpecError(problems)
@@ -141,17 +140,17 @@ def clipped_to(box: Box, frame: Box) -> Box | None:
     return part.shifted(frame.left, frame.top) if part else None
 
 
-def _with_blocks(box: Box, info: ImageInfo) -> Box | None:
-    """Return a box with all blocks of a lossy file that it touches, as far as the picture reaches."""
+def _with_traces(box: Box, info: ImageInfo) -> Box | None:
+    """Return a box with all that shows traces of it in a lossy file, as far as the picture reaches."""
     upright, stored = Size(*info.upright_size), Size(info.width, info.height)
     row = FORMATS.get(info.format)
-    side = row.coded_block(info) if row else 1
+    side, beyond = row.traces(info) if row else (1, 0)
     part = clipped(upright, *box)
-    if side == 1 or part is None:
+    if (side, beyond) == (1, 0) or part is None:
         return part
     turned = turns.turned_box(part, upright, turns.inverse(info.orientation))
-    left, top = (start // side * side - _SMOOTHED for start in (turned.left, turned.top))
-    right, bottom = (-(-end // side) * side + _SMOOTHED for end in (turned.right, turned.bottom))
+    left, top = (start // side * side - beyond for start in (turned.left, turned.top))
+    right, bottom = (-(-end // side) * side + beyond for end in (turned.right, turned.bottom))
     whole = clipped(stored, left, top, right - left, bottom - top)
     assert whole is not None
     return turns.turned_box(whole, stored, info.orientation)

@@ -22,8 +22,8 @@ class Redact(Operation):
 
     Nothing of the covered pixels gets into the result: ``pixels`` and ``blur`` take their colors from around
     the box. The part of a box that lies outside of the picture has no effect. In files with lossy compression
-    a box grows to the edges of the blocks of pixels that it touches, because each pixel of a block leaves
-    traces in all of it.
+    a box grows by what shows traces of it: to the edges of the blocks of pixels that it touches, and by what
+    the codec filters and predicts beside them.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (

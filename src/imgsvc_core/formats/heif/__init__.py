@@ -26,6 +26,8 @@ class Heif(Format):
     metadata = ("exif", "xmp", "profile")
     max_side = 16_384
 
+    transform: ClassVar[int]
+    reach: ClassVar[int]
     compression: ClassVar[str]
     """The name that libvips has for it."""
     header: HeifHeader
@@ -48,9 +50,12 @@ class Heif(Format):
         return (Heic if info.format == "heic" else Avif)(reader, info, header, blocks)
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return the side of the largest transform. The header does not tell if there is loss."""
-        return 32
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return the largest transform, and what is predicted and filtered from it.
+
+        The header does not tell if there is loss.
+        """
+        return cls.transform, cls.reach
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB or gray, upright, with alpha if the file has it."""
@@ -94,6 +99,7 @@ class Heic(Heif):
     lossless = False
     becomes = "heic"
     extra = "heic"
+    transform = reach = 32
     compression = "hevc"
 
 
@@ -111,4 +117,5 @@ class Avif(Heif):
     quality = 60
     looks = (-17, 3.5, 22.6, 41.1, 56.5, 69.8, 76.9, 81.7, 85.9, 90.4, 97)
     becomes = "avif"
+    transform, reach = 64, 16
     compression = "av1"

@@ -45,9 +45,9 @@ class Jp2(Format):
         return cls(reader, *read_header(reader))
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return the reach of the coarser wavelets. The header does not tell if there is loss."""
-        return 32
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return how far coarse wavelets reach. The header does not tell if there is loss."""
+        return 1, 128
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""

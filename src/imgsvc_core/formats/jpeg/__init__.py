@@ -58,12 +58,12 @@ class Jpeg(Format):
         return cls(reader, header.info(reader), header, header.exif_blocks)
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return 8 pixels, or more where blocks of color cover more."""
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return 8 pixels, or more where blocks of color cover more, and 1 that decoders mix with them."""
         if info.lossless:
-            return 1
+            return 1, 0
         whole = info.colorspace == "gray" or info.subsample == "4:4:4"
-        return 8 if whole else 16 if info.subsample in ("4:2:0", "4:2:2", "4:4:0") else 32
+        return (8 if whole else 16 if info.subsample in ("4:2:0", "4:2:2", "4:4:0") else 32), 1
 
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return gray, RGB or CMYK."""

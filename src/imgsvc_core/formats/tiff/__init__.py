@@ -44,9 +44,9 @@ class Tiff(Format):
         return cls(reader, *read_header(reader))
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return the side of the blocks of a JPEG with color at a lower resolution, which may be inside."""
-        return 1 if info.subsample is None else 16
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return those of a JPEG with color at a lower resolution, which may be inside."""
+        return (1, 0) if info.subsample is None else (16, 1)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""

@@ -51,9 +51,9 @@ class Webp(Format):
         return cls(reader, header.info, header, header.exif_blocks)
 
     @classmethod
-    def coded_block(cls, info: ImageInfo) -> int:
-        """Return the side of a macroblock, unless the file is lossless."""
-        return 1 if info.subsample is None else 16
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return a macroblock and what is filtered and enlarged from it, if there is loss."""
+        return (1, 0) if info.subsample is None else (16, 8)
 
     def load(self, settings: LoadSettings) -> pyvips.Image:
         """Return RGB, with alpha if a pixel may be transparent."""
