@@ -165,7 +165,7 @@ def test_formulas_are_given_for_every_adjustment_and_filter() -> None:
 
 UNSEEN = {"output.format", "output.encoding", "output.lossless", "output.effort", "output.metadata"}
 UNSEEN |= {"output.facts", "output.keep_pixels", "output.if_smaller", "output.subsampling", "output.look"}
-UNSEEN |= {"watermark.id", "resize.scaling", "scale.scaling"}
+UNSEEN |= {"output.transcode", "watermark.id", "resize.scaling", "scale.scaling"}
 IN_PART = {"crop.gravity", "resize.gravity"}  # some gravities give the same picture
 
 

@@ -161,7 +161,7 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
 
 def if_smaller(request: imgsvc.Spec) -> imgsvc.Spec:
     """Return a request that keeps the original if encoding it again saves nothing."""
-    if request.output is not None and request.output.keep_pixels:
+    if request.output is not None and (request.output.keep_pixels or request.output.transcode):
         return request
     return _with_output(request, if_smaller=True)
 

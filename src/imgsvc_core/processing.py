@@ -391,9 +391,13 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
 def _original(opened: Opened, plan: Plan) -> bytes | None:
     """Return the file of the source with the metadata of the result, or None if that cannot be done.
 
+    It may be in another format.
+
     Raises:
         UnsupportedOperation: it must be done.
     """
+    if opened.file is not None and plan.transcodes:
+        return opened.file.transcoded()
     data = None if opened.file is None else opened.file.with_metadata(plan.save[0].metadata)
     if data is None and plan.original == "always":
         title = FORMATS[plan.info.format].title

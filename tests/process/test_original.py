@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import imagecodecs
 import numpy as np
 import pytest
 import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from tests.support import libjxl
 from tests.support.encoded import profile
 from tests.support.photos import coffee, moving_frames
 
-FORMATS = ("jpg", "jpg, progressive", "png", "webp", "webp, lossless", "avif")
+FORMATS = ("jpg", "jpg, progressive", "png", "webp", "webp, lossless", "jxl", "avif")
 ARTIST, COPYRIGHT, GPS = 0x013B, 0x8298, 0x8825
 PLACE = b"WGS-84 by hand"
 XMP = (
@@ -40,13 +42,21 @@ def file(format: str, orientation: int = 1, **options: Any) -> bytes:
     exif[0x0112], exif[ARTIST], exif[COPYRIGHT] = orientation, "Ann", "Held by Ann"
     exif[GPS] = {1: "N", 18: PLACE.decode()}
     data = io.BytesIO()
-    picture = Image.fromarray(coffee()[:120, :90])
+    pixels = coffee()[:120, :90]
+    if format == "jxl":
+        boxes = {b"Exif": bytes(4) + exif.tobytes()[6:], b"xml ": XMP, b"jumb": b"a comment"}
+        given = {"boxes": {} if options else boxes, "orientation": orientation, "profile": profile()}
+        return libjxl.encode(pixels, **given)
+    picture = Image.fromarray(pixels)
     options = {"exif": exif.tobytes(), "xmp": XMP, "icc_profile": profile(), **OPTIONS[format], **options}
     picture.save(data, **options)
     return data.getvalue()
 
 
 def decoded(data: bytes) -> tuple[Any, ...]:
+    if imgsvc.inspect(data).format == "jxl":
+        pixels = imagecodecs.jpegxl_decode(data, keeporientation=True)
+        return *pixels.shape, pixels.tobytes()
     image = pyvips.Image.new_from_buffer(data, "", access="sequential")
     return image.width, image.height, image.interpretation, image.write_to_memory()
 
@@ -104,6 +114,30 @@ def test_what_follows_a_picture_goes() -> None:
         assert decoded(result.data) == decoded(data)
 
 
+@pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
+def test_compressed_boxes_and_streams_without_boxes(policy: str) -> None:
+    exif = Image.Exif()
+    exif[COPYRIGHT], exif[GPS] = "Held by Ann", {1: "N", 18: PLACE.decode()}
+    boxes = {b"Exif": bytes(4) + exif.tobytes()[6:] + PLACE * 9, b"xml ": XMP * 9}
+    data = libjxl.encode(coffee()[:120, :90], distance=1.5, boxes=boxes, compressed_boxes=True)
+    assert b"brob" in data
+    assert PLACE not in data
+    output = {"keep_pixels": True, "metadata": policy}
+    result = imgsvc.process(data, {"output": output})
+    assert decoded(result.data) == decoded(data)
+    assert (b"brob" in result.data) == (policy == "keep")
+    assert (b"Held by Ann" in result.data) == (policy == "copyright")
+    stream = libjxl.encode(coffee()[:120, :90], distance=1.5)
+    assert stream.startswith(b"\xff\x0a")
+    assert imgsvc.process(stream, {"output": output}).data == stream
+
+
+def test_a_jpeg_xl_that_ends_early_is_damaged() -> None:
+    data = libjxl.encode(coffee()[:120, :90], distance=1.5)
+    with pytest.raises(imgsvc.CorruptImage, match="ends before"):
+        imgsvc.process(data[:-40], {"output": {"keep_pixels": True}})
+
+
 def test_segments_between_scans_of_a_jpeg_go() -> None:
     data = file("jpg, progressive")
     place = data.rindex(b"\xff\xda")
@@ -114,7 +148,7 @@ def test_segments_between_scans_of_a_jpeg_go() -> None:
 
 
 def test_a_file_that_ends_early_is_damaged() -> None:
-    for format in FORMATS[:-2]:
+    for format in FORMATS[:4]:
         with pytest.raises(imgsvc.CorruptImage):
             imgsvc.process(file(format)[:-40], {"output": {"keep_pixels": True}})
 

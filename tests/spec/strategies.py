@@ -90,7 +90,7 @@ def specs() -> st.SearchStrategy[Spec]:
 def _spec(**parts: Any) -> Spec:
     """Return a request. Its pixels stay only if nothing is asked of them."""
     output = parts["output"]
-    kept = output is not None and output.keep_pixels
+    kept = output is not None and (output.keep_pixels or output.transcode)
     return Spec(**({"output": output} if kept else parts))
 
 

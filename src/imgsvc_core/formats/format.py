@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import UnsupportedFormat
+from imgsvc_core.errors import UnsupportedFormat, UnsupportedOperation
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -155,6 +155,7 @@ class Format(abc.ABC):
         array_pixels: How many pixels are decoded to a `Raster` in less time than to an image of libvips.
         unchanged_array_pixels: The same for pixels that no step changes.
         rewrites: True if `with_metadata` changes files.
+        transcodes: Name of the format that `transcoded` makes of files, if any.
         encodes_arrays: True if `save` also takes a `Raster`.
         becomes: Output format if the request names none.
         extra: Extra of the package that brings the codec, if one is needed.
@@ -193,6 +194,7 @@ class Format(abc.ABC):
     array_pixels: ClassVar[int] = 0
     unchanged_array_pixels: ClassVar[int] = 0
     rewrites: ClassVar[bool] = False
+    transcodes: ClassVar[str | None] = None
     encodes_arrays: ClassVar[bool] = False
     becomes: ClassVar[str]
     extra: ClassVar[str | None] = None
@@ -275,6 +277,14 @@ class Format(abc.ABC):
             CorruptImage: the file is damaged where its parts are told apart.
         """
         return None
+
+    def transcoded(self) -> bytes:
+        """Return the file rewrapped as the format that ``transcodes`` names, from which it comes back.
+
+        Raises:
+            UnsupportedOperation: the file cannot be rewrapped.
+        """
+        raise UnsupportedOperation(f"{self.title} cannot be rewrapped.")
 
     @classmethod
     def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -168,6 +168,9 @@ def _original(
     Raises:
         UnsupportedOperation: they cannot stay, but must.
     """
+    if output.transcode:
+        _check_transcoding(info, formats[0])
+        return "always"
     same = any(row.name == info.format for row in formats)
     if output.keep_pixels:
         source = FORMATS.get(info.format)
@@ -187,11 +190,31 @@ def _original(
     return "if smaller" if output.if_smaller and same and whole and usual else None
 
 
+def _check_transcoding(info: ImageInfo, wanted: type[Format]) -> None:
+    """Raise `UnsupportedOperation` unless files of the source's format are rewrapped as the wanted one."""
+    source = FORMATS.get(info.format)
+    made = None if source is None else source.transcodes
+    if made == wanted.name:
+        return
+    if source is None or made is None:
+        error = UnsupportedOperation(
+            f"Output 'transcode' parameter is for files of JPEG, and of JPEG XL made of these, got "
+            f"{source.title if source else 'pixels'}: leave it out to encode the picture again."
+        )
+    else:
+        error = UnsupportedOperation(
+            f"Output 'transcode' parameter makes {made} of {info.format}, the result is to be "
+            f"{wanted.name}: leave one of them out."
+        )
+    error.path = "output.transcode"
+    raise error
+
+
 def _loading(
     info: ImageInfo, steps: Sequence[PlannedStep], output: Output, *, all_frames: bool, once: bool
 ) -> LoadSettings:
     """Return how the source is decoded, for a result that is encoded once or several times."""
-    scale, metadata = load_scale(info, steps, all_frames=all_frames), output.metadata != "strip"
+    scale, metadata = load_scale(info, steps, all_frames=all_frames), output.policy != "strip"
     return LoadSettings(
         scale=scale,
         all_frames=all_frames,

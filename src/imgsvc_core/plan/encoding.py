@@ -53,6 +53,8 @@ def choose_formats(
         named = FORMATS[info.format] if row.animated == info.format else row
         return (named,), f"the target ends in {suffix}"
     source = FORMATS.get(info.format)
+    if output.transcode and source is not None and source.transcodes is not None:
+        return (FORMATS[source.transcodes],), f"what {source.title} is rewrapped as, or taken out of"
     if source is not None and source.becomes == source.name:
         return (source,), "the format of the source"
     default = FORMATS[source.becomes if source else "apng" if info.animated else "png"]
@@ -102,7 +104,7 @@ def settings_for(
         effort=output.effort,
         subsampling=None if subsampling == "auto" else subsampling,
         colors=output.colors if row.palette else None,
-        metadata=output.metadata,
+        metadata=output.policy,
         max_bytes=output.max_bytes,
         look=output.promised,
         ladder=output.ladder or (),

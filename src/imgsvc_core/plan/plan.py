@@ -31,8 +31,8 @@ class Plan:
     the program itself, and ``kept`` the bytes of these that the pixels of the result take until they are
     encoded. ``faces`` lie in the result, or before the first smart crop if there is one; they are None if no
     step looked for them. ``facts`` are those of pixels to measure before they are encoded, on
-    ``background``. ``original`` tells if the coded pixels of the source stay: always, or if encoding them
-    again saves nothing.
+    ``background``. ``original`` tells if the coded pixels of the source stay, also in another format: always,
+    or if encoding them again saves nothing.
     """
 
     info: ImageInfo
@@ -59,6 +59,11 @@ class Plan:
     def is_encoded_once(self) -> bool:
         """True if an image may stream through its encoder."""
         return len(self.save) == 1 and not self.save_exactly and self.save[0].look is None
+
+    @property
+    def transcodes(self) -> bool:
+        """True if the file of the source is rewrapped as another format."""
+        return self.original == "always" and self.save[0].format != self.info.format
 
     def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...] | None:
         """Return the faces that the result shows. ``regions`` are left and top of the parts that smart crops
@@ -91,6 +96,8 @@ class Plan:
         stored = Size(self.info.width, self.info.height)
         if self.original == "always" and not self.facts:
             title = FORMATS[self.info.format].title
+            if self.transcodes:
+                title += f" as {FORMATS[self.save[0].format].title}"
             text = f"{title}, its coded pixels as they are, metadata: {self.save[0].metadata}"
             return [_line("output", text, "as asked for", stored)]
         encoded = encoding.text(self.save, self.save_exactly)

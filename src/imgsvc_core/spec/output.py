@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
+from imgsvc_core.formats.settings import MetadataPolicy
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, OutputName
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
@@ -58,6 +59,9 @@ class Output(Operation):
         NotWhen("lossless", (True,), ("look", "subsampling", "colors")),
         NotTogether(("look",), ("quality",)),
         NotWhen("keep_pixels", (True,), _OF_ENCODERS),
+        NotWhen("transcode", (True,), (*_OF_ENCODERS, "keep_pixels")),
+        NotWhen("transcode", (True,), ("metadata",), values=("strip", "copyright")),
+        NotWhen("format", (*_without("transcodes"), "auto"), ("transcode",)),
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
@@ -97,13 +101,19 @@ class Output(Operation):
         Integer(2, 256),
         default=None,
     )
-    metadata: Literal["strip", "copyright", "keep"] = param(
-        "strip keeps only the color profile. copyright keeps the author's name and rights, too. keep "
-        "keeps everything.",
-        default="strip",
+    metadata: MetadataPolicy | None = param(
+        "strip, the default, keeps only the color profile. copyright keeps the author's name and rights, "
+        "too. keep keeps everything, as transcode always does.",
+        default=None,
     )
     keep_pixels: bool = param(
-        "Leave the coded pixels as they are and change metadata alone, in JPEG, PNG, WebP, HEIC and AVIF.",
+        "Leave the coded pixels as they are and change metadata alone, in JPEG, PNG, WebP, HEIC, "
+        "AVIF and JPEG XL.",
+        default=False,
+    )
+    transcode: bool = param(
+        "Rewrap a JPEG as JPEG XL, from which the very same JPEG comes back, or take it out again. All "
+        "stays.",
         default=False,
     )
     if_smaller: bool = param(
@@ -158,6 +168,11 @@ class Output(Operation):
         unit="bytes",
         default=None,
     )
+
+    @property
+    def policy(self) -> MetadataPolicy:
+        """Return the metadata that stays."""
+        return self.metadata or ("keep" if self.transcode else "strip")
 
     @property
     def promised(self) -> float | None:

@@ -96,21 +96,24 @@ class FilterKind(Kind):
         }
 
 
+_STAYING = ("keep_pixels", "transcode")
+
+
 @frozen
-class _NothingBesideKeptPixels:
-    """``output.keep_pixels`` leaves no room for operations on pixels."""
+class _NothingBesideCodedPixels:
+    """Coded pixels that stay as they are leave no room for operations on pixels."""
 
     def problems(self, operation: type[Parameters], values: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield a problem for each operation."""
         output = values["output"]
-        if isinstance(output, Output) and output.keep_pixels:
-            for name in values:
-                if name not in ("output", "orient") and values[name] not in (None, ()):
-                    yield Problem(name, f"'{name}' must be left out when output 'keep_pixels' is true")
+        staying = [key for key in _STAYING if isinstance(output, Output) and getattr(output, key)]
+        for name in values if staying else ():
+            if name not in ("output", "orient") and values[name] not in (None, ()):
+                yield Problem(name, f"'{name}' must be left out when output '{staying[0]}' is true")
 
     def schema(self) -> dict[str, Any]:
         """Return the same condition in JSON Schema."""
-        kept = {"required": ["keep_pixels"], "properties": {"keep_pixels": {"const": True}}}
+        kept = {"not": {"properties": {key: {"enum": [None, False]} for key in _STAYING}}}
         nothing = {"type": ["null", "array", "object"], "maxItems": 0, "maxProperties": 0}
         operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
         return {
@@ -127,7 +130,7 @@ class Spec(Parameters):
     """
 
     title: ClassVar[str] = "The request"
-    rules: ClassVar[tuple[Rule, ...]] = (_NothingBesideKeptPixels(),)
+    rules: ClassVar[tuple[Rule, ...]] = (_NothingBesideCodedPixels(),)
 
     orient: Part[Orient] = part(Orient, internal=True)
     redact: Redactions = param(
@@ -368,7 +371,7 @@ def request_object() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {**properties, _OLD_NAME: {**properties["filter"], "deprecated": True}},
-        **_NothingBesideKeptPixels().schema(),
+        **_NothingBesideCodedPixels().schema(),
         "else": NotTogether(("filter",), (_OLD_NAME,)).schema(),
         "additionalProperties": False,
     }

@@ -41,6 +41,7 @@ class Jpeg(Format):
     widespread = True
     shown_by_browsers = True
     rewrites = True
+    transcodes = "jxl"
     metadata = ("exif", "xmp", "iptc", "profile")
     load_scaling = LoadScaling.DCT
     array_pixels = 1 << 17
@@ -76,6 +77,12 @@ class Jpeg(Format):
         from imgsvc_core.formats.jpeg.rewriting import rewrite
 
         return rewrite(self, policy)
+
+    def transcoded(self) -> bytes:
+        """Return the file rewrapped as JPEG XL."""
+        from imgsvc_core.formats.jxl.transcoding import wrap
+
+        return wrap(self)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

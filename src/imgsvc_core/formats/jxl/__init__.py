@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
     import pyvips
@@ -30,6 +30,8 @@ class Jxl(Format):
     animation = True
     depth = 16
     quality = 80
+    rewrites = True
+    transcodes = "jpg"
     metadata = ("exif", "xmp")
     becomes = "jxl"
     extra = "jxl"
@@ -48,6 +50,18 @@ class Jxl(Format):
         from imgsvc_core.formats.jxl.reading import read
 
         return read(self, settings)
+
+    def with_metadata(self, policy: MetadataPolicy) -> bytes:
+        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
+        from imgsvc_core.formats.jxl.rewriting import rewrite
+
+        return rewrite(self, policy)
+
+    def transcoded(self) -> bytes:
+        """Return the JPEG that the file was made of."""
+        from imgsvc_core.formats.jxl.transcoding import unwrap
+
+        return unwrap(self)
 
     @classmethod
     def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:

@@ -1,0 +1,61 @@
+"""Change the metadata of a JPEG XL without touching its codestream."""
+
+from __future__ import annotations
+
+from imgsvc_core.formats.boxes import make_box
+from imgsvc_core.formats.jxl import Jxl
+from imgsvc_core.formats.jxl.bits import BitReader
+from imgsvc_core.formats.jxl.frames import read_frames
+from imgsvc_core.formats.jxl.icc import read_profile
+from imgsvc_core.formats.jxl.reading import read_metadata
+from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, beside_stored
+from imgsvc_core.formats.settings import MetadataPolicy
+
+_FIRST = (b"JXL ", b"ftyp", b"jxll")  # the kind of the file
+_INDEX = b"jxli"  # of the frames in the codestream
+
+
+def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes:
+    """Return the file without boxes that neither pixels nor their colors need, and without what follows the
+    codestream.
+
+    The box from which a JPEG comes back goes as well, because it holds the metadata of the JPEG.
+    """
+    reader, header = picture.header_reader, picture.header
+    if policy == "keep":
+        return bytes(picture.source.buffer())
+    codestream = header.codestream.read(0, _end(picture))
+    if not header.boxes:
+        return codestream
+    found = read_metadata(reader, header) if policy == "copyright" else {}
+    kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, 1)  # the codestream tells it
+    metadata = [
+        *([make_box(b"Exif", bytes(4) + kept.exif)] if kept.exif else ()),
+        *([make_box(b"xml ", kept.xmp)] if kept.xmp else ()),
+    ]
+    first, index = (
+        [
+            make_box(box.kind, reader.read(box.start, box.end - box.start))
+            for box in header.boxes
+            if box.kind in kinds
+        ]
+        for kinds in (_FIRST, (_INDEX,))
+    )
+    return b"".join((*first, *metadata, *index, make_box(b"jxlc", codestream)))
+
+
+def _end(picture: Jxl) -> int:
+    """Return where the codestream ends.
+
+    Raises:
+        CorruptImage: the file ends before.
+    """
+    codestream, header = picture.header.codestream, picture.header.picture
+    bits = BitReader(codestream, header.end)
+    if header.colors.profile:
+        read_profile(bits)
+    *_, last = read_frames(bits, header)
+    end = last.end // 8
+    if end > codestream.size:
+        raise picture.header_reader.corrupt("it ends before its data is complete")
+    return end

@@ -1,0 +1,224 @@
+"""JPEGs are rewrapped as JPEG XL, and the very same JPEGs come back."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import imagecodecs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from tests.process.test_original import file
+from tests.support import libjxl
+from tests.support.encoded import inks, photo, transparent
+from tests.support.photos import coffee
+
+WRAP: dict[str, Any] = {"output": {"format": "jxl", "transcode": True}}
+UNWRAP: dict[str, Any] = {"output": {"format": "jpg", "transcode": True}}
+_SEGMENT = b"\xff\xed\0\x12Photoshop 3.0\0::" + b"\xff\xfe\0\x0ea comment :)"
+
+
+def jpeg(pixels: Any = None, **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+    picture.save(data, "JPEG", **options)
+    return data.getvalue()
+
+
+_PLAIN = jpeg(photo())
+_KINDS = {
+    "baseline": _PLAIN,
+    "optimized": jpeg(photo(), optimize=True, quality=95),
+    "progressive": jpeg(photo(), progressive=True),
+    "restarts": jpeg(photo(), restart_marker_blocks=3),
+    "progressive with restarts": jpeg(photo(), progressive=True, restart_marker_blocks=3),
+    "gray": jpeg(Image.fromarray(photo()).convert("L")),
+    "4:4:4": jpeg(photo(), subsampling=0),
+    "4:2:2": jpeg(photo(), subsampling=1),
+    "4:1:1": jpeg(photo(), subsampling="4:1:1"),
+    "RGB": jpeg(photo(), keep_rgb=True),
+    "odd": jpeg(coffee()[:53, :37]),
+    "one pixel": jpeg(photo()[:1, :1]),
+    "coarse": jpeg(photo(), quality=1),
+    "all metadata": file("jpg"),
+    "turned": file("jpg, progressive", 6),
+    "segments": _PLAIN[:2] + _SEGMENT + _PLAIN[2:],
+    "a video behind it": _PLAIN + bytes(range(256)) * 9,
+    "several groups": jpeg(np.tile(coffee(), (2, 2, 1)), quality=30),
+}
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_the_same_jpeg_comes_back(kind: str) -> None:
+    data = _KINDS[kind]
+    wrapped = imgsvc.process(data, WRAP)
+    assert wrapped.output.format == "jxl"
+    assert imgsvc.process(wrapped.data, UNWRAP).data == data
+
+
+@given(
+    size=st.tuples(st.integers(1, 70), st.integers(1, 70)),
+    quality=st.integers(1, 100),
+    subsampling=st.integers(0, 2),
+    progressive=st.booleans(),
+    restarts=st.integers(0, 4),
+    gray=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_jpeg_comes_back(
+    size: tuple[int, int], gray: bool, seed: int, restarts: int, **options: Any
+) -> None:
+    noise = np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
+    picture = Image.fromarray(noise).convert("L" if gray else "RGB")
+    data = jpeg(picture, restart_marker_blocks=restarts, **options)
+    assert imgsvc.process(imgsvc.process(data, WRAP).data, UNWRAP).data == data
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_facts_and_pixels_are_those_of_the_jpeg(orientation: int) -> None:
+    data = file("jpg", orientation, quality=90)
+    wrapped = imgsvc.process(data, WRAP, digest=True)
+    back = imgsvc.process(wrapped.data, UNWRAP)
+    assert len(wrapped.data) < len(data)
+    before, inside = imgsvc.inspect(data), imgsvc.inspect(wrapped.data, digest=True)
+    assert (inside.upright_size, inside.orientation) == (before.upright_size, before.orientation)
+    assert (wrapped.output.bytes, wrapped.output.sha256) == (len(wrapped.data), inside.sha256)
+    assert (wrapped.output.width, wrapped.output.height) == before.upright_size
+    assert (back.output.quality, back.output.subsample) == (before.quality, before.subsample)
+    png = {"output": {"format": "png"}}
+    shown = [imgsvc.process(one, png).to_numpy().astype(int) for one in (data, wrapped.data)]
+    assert np.abs(shown[0] - shown[1]).mean() < 2
+
+
+def test_targets_name_the_format(tmp_path: Path) -> None:
+    source, wrapped, back = (tmp_path / name for name in ("a.jpg", "a.jxl", "b.jpg"))
+    source.write_bytes(_PLAIN)
+    transcode = {"output": {"transcode": True, "metadata": "keep"}}
+    assert imgsvc.process(source, transcode, wrapped).output.format == "jxl"
+    imgsvc.process(wrapped, transcode, back)
+    assert back.read_bytes() == _PLAIN
+    alone = imgsvc.process(_PLAIN, transcode)
+    assert alone.data == wrapped.read_bytes()
+    assert "JPEG as JPEG XL, its coded pixels as they are" in str(imgsvc.explain(transcode, _PLAIN))
+    with pytest.raises(imgsvc.UnsupportedOperation, match="makes jxl of jpg, the result is to be webp"):
+        imgsvc.process(source, transcode, tmp_path / "a.webp")
+
+
+def test_facts_of_pixels_may_be_asked_for() -> None:
+    result = imgsvc.process(_PLAIN, {"output": {**WRAP["output"], "facts": ["dominant"]}})
+    assert result.output.facts["dominant"]
+    assert imgsvc.process(result.data, UNWRAP).data == _PLAIN
+
+
+def test_variants() -> None:
+    results = imgsvc.process_variants(_PLAIN, {"exact": WRAP, "small": {"resize": {"width": 9}}})
+    assert imgsvc.process(results["exact"].data, UNWRAP).data == _PLAIN
+    assert results["small"].output.width == 9
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        ({"resize": {"width": 9}}, "resize"),
+        ({"filter": {"sepia": {"value": 9}}}, "filter"),
+        ({"redact": [{"faces": True}]}, "redact"),
+        ({"output": {"quality": 9}}, "output.quality"),
+        ({"output": {"look": "good"}}, "output.look"),
+        ({"output": {"keep_pixels": True}}, "output.keep_pixels"),
+        ({"output": {"metadata": "strip"}}, "output.metadata"),
+        ({"output": {"metadata": "copyright"}}, "output.metadata"),
+        ({"output": {"format": "webp"}}, "output.transcode"),
+        ({"output": {"format": "auto"}}, "output.transcode"),
+    ],
+)
+def test_nothing_else_can_be_asked_for(request_: dict[str, Any], path: str) -> None:
+    asked = {**request_, "output": {"transcode": True, **request_.get("output", {})}}
+    with pytest.raises(imgsvc.SpecError, match=r"must (be left out|not be)") as caught:
+        imgsvc.parse(asked)
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def _marked(marker: int) -> bytes:
+    """Return a JPEG whose frame is told to be coded in another way."""
+    return _PLAIN.replace(b"\xff\xc0\0\x11", b"\xff" + bytes((marker,)) + b"\0\x11")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (jpeg(Image.fromarray(inks(), "CMYK")), "holds inks"),
+        (_marked(0xC9), "is coded arithmetically"),
+        (_marked(0xCA), "is coded arithmetically"),
+        (bytes(imagecodecs.ljpeg_encode(photo()[..., 0])), "is lossless"),
+        (_PLAIN[:-2], "damaged, cut off, or coded in a way"),
+        (_PLAIN[: len(_PLAIN) // 2], "damaged, cut off, or coded in a way"),
+        (file("png"), "is for files of JPEG, .* got PNG"),
+        (photo(), "is for files of JPEG, .* got pixels"),
+        (libjxl.encode(photo()), "was not made of a JPEG"),
+        (libjxl.encode(transparent(), boxes={b"xml ": b"<x/>"}), "was not made of a JPEG"),
+    ],
+)
+def test_what_cannot_come_back_is_refused(data: Any, reason: str) -> None:
+    with pytest.raises(imgsvc.UnsupportedOperation, match=reason) as caught:
+        imgsvc.process(data, {"output": {"transcode": True, "format": None}})
+    assert caught.value.path == "output.transcode"
+    assert caught.value.message.endswith("to encode the picture again.")
+
+
+def test_twelve_bits_are_refused() -> None:
+    data = bytes(imagecodecs.jpeg8_encode(photo().astype(np.uint16) << 4, bitspersample=12))
+    with pytest.raises(imgsvc.UnsupportedOperation, match="has 12 bits"):
+        imgsvc.process(data, WRAP)
+
+
+def test_without_metadata_no_jpeg_comes_back() -> None:
+    wrapped = imgsvc.process(file("jpg"), WRAP).data
+    stripped = imgsvc.process(wrapped, {"output": {"keep_pixels": True}}).data
+    assert b"jbrd" not in stripped
+    with pytest.raises(imgsvc.UnsupportedOperation, match="no longer holds"):
+        imgsvc.process(stripped, UNWRAP)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_damaged_files_come_back_or_are_refused(progressive: bool) -> None:
+    data = jpeg(photo(), progressive=progressive, restart_marker_blocks=3)
+    draw = random.Random(progressive)
+    kept, messages = 0, []
+    for _ in range(150):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 4)):
+            damaged[draw.randrange(2, len(data))] = draw.randrange(256)
+        damaged = damaged[: draw.choice((None, draw.randrange(9, len(data))))]
+        try:
+            wrapped = imgsvc.process(bytes(damaged), WRAP).data
+        except imgsvc.ImgsvcError as error:
+            messages.append(error.message)
+            continue
+        kept += 1
+        assert imgsvc.process(wrapped, UNWRAP).data == damaged
+    assert 0 < kept < 150
+    assert all(message.endswith(".") for message in messages)
+
+
+def test_damaged_wrappings_give_a_jpeg_or_an_error() -> None:
+    data = imgsvc.process(file("jpg"), WRAP).data
+    draw = random.Random(3)
+    messages = []
+    for _ in range(200):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 3)):
+            damaged[draw.randrange(12, len(data))] = draw.randrange(256)
+        try:
+            assert imgsvc.process(bytes(damaged), UNWRAP).output.format == "jpg"
+        except imgsvc.ImgsvcError as error:
+            messages.append(error.message)
+    assert len(messages) > 50
+    assert all(message.endswith(".") for message in messages)
