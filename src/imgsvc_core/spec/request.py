@@ -4,6 +4,7 @@ import functools
 import json
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, cast
 
 import attrs
@@ -111,15 +112,17 @@ class _NothingBesideCodedPixels:
             if name not in ("output", "orient") and values[name] not in (None, ()):
                 yield Problem(name, f"'{name}' must be left out when output '{staying[0]}' is true")
 
-    def schema(self) -> dict[str, Any]:
-        """Return the same condition in JSON Schema."""
-        kept = {"not": {"properties": {key: {"enum": [None, False]} for key in _STAYING}}}
+    def schema(self, otherwise: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """Return the same condition in JSON Schema, and what holds ``otherwise``."""
         nothing = {"type": ["null", "array", "object"], "maxItems": 0, "maxProperties": 0}
         operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
-        return {
-            "if": {"required": ["output"], "properties": {"output": {"type": "object", **kept}}},
-            "then": {"properties": operations | dict.fromkeys((_OLD_NAME, *LISTS), nothing)},
-        }
+        then = {"properties": operations | dict.fromkeys((_OLD_NAME, *LISTS), nothing)}
+        found = dict(otherwise)
+        for key in reversed(_STAYING):
+            output = {"type": "object", "required": [key], "properties": {key: {"const": True}}}
+            condition = {"required": ["output"], "properties": {"output": output}}
+            found = {"if": condition, "then": then, **({"else": found} if found else {})}
+        return found
 
 
 @declared
@@ -371,8 +374,7 @@ def request_object() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {**properties, _OLD_NAME: {**properties["filter"], "deprecated": True}},
-        **_NothingBesideCodedPixels().schema(),
-        "else": NotTogether(("filter",), (_OLD_NAME,)).schema(),
+        **_NothingBesideCodedPixels().schema(NotTogether(("filter",), (_OLD_NAME,)).schema()),
         "additionalProperties": False,
     }
 
