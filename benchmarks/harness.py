@@ -15,7 +15,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -139,6 +140,38 @@ def run_timed(command: Sequence[str]) -> Callable[[int], Timing]:
         return Timing(wall=(time.perf_counter() - wall) / repeats, cpu=(_children_cpu() - cpu) / repeats)
 
     return run
+
+
+class Program:
+    """A program that takes jobs and times them itself: one line of JSON for each on its input and output."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, repeats: int = 1, **request: Any) -> dict[str, float]:
+        """Return the wall and CPU seconds per operation, and what else the program tells."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"repeats": repeats, **request}) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, float] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def timing(self, repeats: int, **request: Any) -> Timing:
+        """Return the same as a timing."""
+        answer = self.run(repeats, **request)
+        return Timing(wall=answer["wall"], cpu=answer["cpu"])
+
+
+@contextmanager
+def running(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Iterator[Program]:
+    """Start a program that takes jobs, and end it on leaving."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        yield Program(process)
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 def stay_on_one_cpu() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "imgsvc-benchmarks"
 _THUMBOR = "thumbor==7.8.0"
+_PILLOW_SIMD = "pillow-simd==12.1.1.post0"
 
 
 def node_packages() -> Path:
@@ -34,6 +35,20 @@ def thumbor() -> Path:
         subprocess.run([folder / "bin/pip", "install", "--quiet", _THUMBOR], check=True)
 
     return _installed("thumbor", _THUMBOR, install) / "bin/thumbor"
+
+
+def pillow_simd() -> Path | None:
+    """A Python that has Pillow-SIMD for AVX2, or None if there is no compiler with the headers of libjpeg."""
+
+    def install(folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        command = [folder / "bin/pip", "install", "--quiet", "--no-binary", ":all:", _PILLOW_SIMD]
+        subprocess.run(command, check=True, env=os.environ | {"CC": "cc -mavx2"})
+
+    try:
+        return _installed("pillow-simd", _PILLOW_SIMD, install) / "bin/python"
+    except subprocess.CalledProcessError:
+        return None
 
 
 def _installed(name: str, wanted: str, install: Callable[[Path], None]) -> Path:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -87,10 +87,28 @@ def serving_thumbor(working: Path) -> Iterator[Peer]:
 
 
 @contextlib.contextmanager
-def serving_imgproxy(program: Path) -> Iterator[Peer]:
+def serving_imgproxy(program: Path, settings: Mapping[str, str] | None = None) -> Iterator[Peer]:
     """Serve pictures of any origin by an imgproxy, which no registry has: its program is given."""
     port = free_port()
-    with _running([program], port, {**_IMGPROXY, "IMGPROXY_BIND": f"127.0.0.1:{port}"}) as peer:
+    more = {"IMGPROXY_BIND": f"127.0.0.1:{port}", **(settings or {})}
+    with _running([program], port, {**_IMGPROXY, **more}) as peer:
+        yield peer
+
+
+@contextlib.contextmanager
+def serving_imagor(program: Path) -> Iterator[Peer]:
+    """Serve pictures of any origin by an imagor, which no registry has: its program is given."""
+    port = free_port()
+    options = ["-imagor-unsafe", "-http-loader-block-loopback-networks=false"]
+    with _running([program, "-port", str(port), *options], port, {"GOMAXPROCS": str(CORES)}) as peer:
+        yield peer
+
+
+@contextlib.contextmanager
+def serving(command: Callable[[int], Sequence[str | Path]]) -> Iterator[Peer]:
+    """Run a server that is told its port."""
+    port = free_port()
+    with _running(command(port), port) as peer:
         yield peer
 
 

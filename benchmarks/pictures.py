@@ -18,7 +18,9 @@ _SIZES = {
     "6mp": (2725, 2225),
     "vga": (640, 480),
     "2mp": (1632, 1224),
+    "4mp": (2560, 1600),
     "12mp": (4000, 3000),
+    "25mp": (5000, 5000),
     "100mp": (11547, 8660),
 }
 _FRAMES = {"60frames": (60, 480, 360), "20frames": (20, 480, 392)}
@@ -26,6 +28,7 @@ _FADED = {"alpha": (2048, 1536), "mark": (200, 150)}
 NAMES = (
     *(f"{size}.jpg" for size in _SIZES),
     "100mp.png",
+    "25mp.tif",
     "small.png",
     *(f"{name}.png" for name in _FADED),
     *(f"{name}.gif" for name in _FRAMES),
@@ -60,7 +63,11 @@ def make(name: str) -> None:
         data = photos.as_vips(photos.coffee()).thumbnail_image(64, height=64, size="force").pngsave_buffer()
     else:
         image = photos.as_vips(photos.mosaic(*_SIZES[size]))
-        data = image.pngsave_buffer(compression=3) if kind == "png" else _as_camera_jpeg(image)
+        data = {
+            "png": lambda: image.pngsave_buffer(compression=3),
+            "tif": lambda: image.tiffsave_buffer(tile=True),
+            "jpg": lambda: _as_camera_jpeg(image),
+        }[kind]()
     unfinished = FOLDER / f"{name}.unfinished"
     unfinished.write_bytes(data)
     unfinished.rename(FOLDER / name)

@@ -130,7 +130,7 @@ def main() -> int:
             for turn in range(-1, options.rounds):
                 for name in list(calls)[:: -1 if turn % 2 else 1]:
                     peer, call = calls[name]
-                    load = under_load(peer, call, options.seconds, folder)
+                    load = under_load(peer, call.url, call.script(folder), options.seconds, folder)
                     if turn >= 0:
                         loads[name].append(load)
             for name, series in loads.items():
@@ -175,11 +175,12 @@ def contenders(
         yield folder, asked, get
 
 
-def under_load(peer: Peer, call: Call, seconds: int, folder: Path) -> Load:
+def under_load(peer: Peer, url: str, script: str, seconds: int, folder: Path, connections: int = 8) -> Load:
+    """Load a server by a script of wrk."""
     before, started = cpu_seconds(peer.pid), time.perf_counter()
-    rate = wrk(call.url, seconds, folder, call.script(folder))
+    rate = wrk(url, seconds, folder, script, connections)
     taken = time.perf_counter() - started
-    assert rate, f"{call.url} answered nothing in {seconds} seconds: give it more, by --seconds"
+    assert rate, f"{url} answered nothing in {seconds} seconds: give it more, by --seconds"
     return Load(rate, 1000 * (cpu_seconds(peer.pid) - before) / (rate * taken))
 
 

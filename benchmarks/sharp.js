@@ -13,11 +13,16 @@ function buffer(path) {
   return buffers.get(path);
 }
 
-function pipeline({ input, buffered, options, resize, crop, blur, mark, layers, format, save }) {
+function pipeline({
+  input, buffered, options, extract, turn, crop, resize, blur, convolve, mark, layers, format, save,
+}) {
   let image = sharp(buffered ? buffer(input) : input, options);
+  if (extract) image = image.extract(extract);
+  if (turn) image = image.rotate(90);
   if (crop) image = image.rotate(90).extract(crop);
-  if (resize) image = image.resize(resize.width, resize.height, { fit: "fill" });
+  if (resize) image = image.resize({ fit: "fill", ...resize });
   if (blur) image = image.blur(blur);
+  if (convolve) image = image.convolve(convolve);
   if (mark) image = image.composite([{ input: buffer(mark), gravity: "southeast" }]);
   if (layers) image = image.composite(layers.map((layer) => ({ ...layer, input: buffer(layer.input) })));
   return image.toFormat(format, save);
