@@ -2,8 +2,8 @@
 
 Photographs of 2040 x 1356 come from one nginx and go out to fit 512 x 512, each in its own format, at the
 qualities of that benchmark: 80 for JPEG, 75 for WebP, 65 for AVIF. Two connections, plain HTTP, nothing is
-cached. The load comes from wrk (from Debian) on the same two cores. imgsvc answers the URLs of imgproxy,
-which has the settings of that benchmark: progressive JPEGs and speed 9 for AVIF. imgproxy takes part if
+cached. The load comes from wrk (from Debian) on the same two cores. imgsvc answers the URLs of imgproxy. Both
+have speed 9 for AVIF, and imgproxy writes progressive JPEGs, as in that benchmark. imgproxy takes part if
 ``--imgproxy`` or ``IMGPROXY`` names its program, best built on the same libvips; so does imagor with
 ``--imagor`` or ``IMAGOR``.
 
@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ SCORED = range(0, NUMBER, 12)
 SIZE = (2040, 1356)
 QUALITIES = {"jpg": 80, "png": None, "webp": 75, "avif": 65}
 CONNECTIONS = 2
+_AVIF_SPEED = 9
 
 _CYCLE = """
 local number = 0
@@ -128,7 +130,7 @@ def _servers(
         ours = stack.enter_context(_imgsvc(folder, origin))
         servers: dict[str, tuple[Peer, Address]] = {"imgsvc": (ours, _like_imgproxy(ours, origin))}
         if imgproxy:
-            settings = {"IMGPROXY_JPEG_PROGRESSIVE": "1", "IMGPROXY_AVIF_SPEED": "9"}
+            settings = {"IMGPROXY_JPEG_PROGRESSIVE": "1", "IMGPROXY_AVIF_SPEED": str(_AVIF_SPEED)}
             peer = stack.enter_context(serving_imgproxy(imgproxy, settings))
             servers["imgproxy"] = peer, _like_imgproxy(peer, origin)
         if imagor:
@@ -147,7 +149,7 @@ def _imgsvc(folder: Path, origin: str) -> Iterator[Peer]:
     command = [sys.executable, "-m", "imgsvc_cli"]
     listed = subprocess.check_output([*command, "accounts", "list", "--json", "--set", state], text=True)
     account = json.loads(listed)[0]["id"]
-    dialects = {"imgproxy": {"account": account, "sources": [f"{origin}/"]}}
+    dialects = {"imgproxy": {"account": account, "sources": [f"{origin}/"], "avif_speed": _AVIF_SPEED}}
     settings = {
         "server.plain_http": "true", "server.host": "127.0.0.1", "workers.number": CORES,
         "rate.requests": 10**9, "rate.pictures": 10**9, "rate.misses": 10**9, "accounts.quota": 10**9,
@@ -208,12 +210,17 @@ def _results(address: Address, format: str) -> list[bytes]:
 
     results = []
     for index in SCORED:
-        with urllib.request.urlopen(address(format, f"{index:02d}.{format}"), timeout=60) as answer:
-            results.append(answer.read())
+        url = address(format, f"{index:02d}.{format}")
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                results.append(answer.read())
+        except urllib.error.HTTPError as error:
+            print(f"{url} is left out, as it answers {error.code}.\n")
+            return []
         with Image.open(io.BytesIO(results[-1])) as image:
             made = {"JPEG": "jpg"}.get(image.format or "", (image.format or "").lower())
             if made != format:
-                print(f"{address(format, 'N')} is left out, as it answers {image.format}.\n")
+                print(f"{url} is left out, as it answers {image.format}.\n")
                 return []
             assert image.size == (512, 340), image.size
     return results

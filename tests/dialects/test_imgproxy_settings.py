@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.table import codec_effort
 from imgsvc_urls import OriginSource, UrlSource
 from imgsvc_urls.dialects import ForeignRequest
 from imgsvc_urls.dialects.imgproxy import Imgproxy, ImgproxyUrl
@@ -255,6 +256,13 @@ def test_qualities() -> None:
     assert output(asked(f"{PLAIN}@webp", quality=70))["quality"] == 79
 
 
+@pytest.mark.parametrize(("speed", "encoder"), [(9, 0), (8, 1), (6, 3), (4, 5), (0, 6)])
+def test_speed_of_avif(speed: int, encoder: int) -> None:
+    made = output(asked(f"{PLAIN}@avif", avif_speed=speed))
+    assert codec_effort("avif", made["effort"]) == encoder
+    assert (output(asked(f"{PLAIN}@avif")) == made) == (speed == 8)
+
+
 def test_defaults_of_options() -> None:
     found = asked(PLAIN, strip_metadata=False, skip_processing_formats=["png", "jpeg"])
     assert found.spec(PHOTO) is None
@@ -377,6 +385,7 @@ def test_the_largest_side_of_results(options: str, size: tuple[int, int]) -> Non
         ({"preferred_formats": []}, "preferred_formats"),
         ({"format_quality": ["avif=0"]}, "format_quality"),
         ({"quality": 0}, "quality"),
+        ({"avif_speed": 10}, "avif_speed"),
         ({"ttl": -1}, "ttl"),
         ({"arguments_separator": ""}, "arguments_separator"),
     ],

@@ -153,7 +153,11 @@ class Imgproxy(ImgproxySettings):
         if any(choices.values()) and not options.raw:
             accepted = accepted_formats(request.header("Accept"), choices)
         return Encoding(
-            accepted, tuple(FORMATS[name] for name in self.preferred_formats), self.qualities, self.quality
+            accepted,
+            tuple(FORMATS[name] for name in self.preferred_formats),
+            self.qualities,
+            self.quality,
+            self.avif_speed,
         )
 
 

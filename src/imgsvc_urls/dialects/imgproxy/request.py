@@ -31,7 +31,7 @@ UNPROCESSABLE = 422
 _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _LEAST_AVIF = 16  # pixels; smaller pictures get another format
-_AVIF_EFFORT = 1
+_FASTEST_AVIF = 9
 _GIF_EFFORT = 6
 _FITTED = ("webp", "avif", "heic", "gif", "ico")  # formats whose results are made smaller until they fit
 _SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
@@ -48,12 +48,14 @@ class Encoding:
         preferred: formats that pictures keep; all others become the first one that can carry them.
         qualities: qualities by format.
         quality: the quality of other formats.
+        avif_speed: the speed of the encoder of AVIF, from 0 to 9.
     """
 
     accepted: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ("jpg", "png", "gif")
     qualities: tuple[tuple[str, int], ...] = (("avif", 63), ("webp", 79))
     quality: int = 80
+    avif_speed: int = 8
 
 
 def request_of(
@@ -255,7 +257,9 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
     if format_ in ("jpg", "avif"):
         halved = output["quality"] < _FULL_COLOR_QUALITY
         output["subsampling"] = "420" if halved else "444"
-        output |= {"encoding": "baseline"} if format_ == "jpg" else {"effort": _AVIF_EFFORT}
+        output |= (
+            {"encoding": "baseline"} if format_ == "jpg" else {"effort": _avif_effort(encoding.avif_speed)}
+        )
     elif format_ == "webp":
         output["subsampling"] = "420"  # without the sharp edges that it can have in color
     elif format_ == "gif":
@@ -264,6 +268,14 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
     if options.background is not None and options.pro.background_alpha == 1:
         output |= {"background": options.background, "flatten": row.alpha}
     return output
+
+
+def _avif_effort(speed: int) -> int:
+    """Return the effort at which AVIF is encoded with a speed, or with the slowest one that pays."""
+    effort = FORMATS["avif"].effort
+    assert effort is not None
+    scale = [int(step) for step in effort.scale]
+    return scale.index(min(_FASTEST_AVIF - speed, scale[-1]))
 
 
 def _of_pro(pro: Pro, format_: str) -> dict[str, Any]:

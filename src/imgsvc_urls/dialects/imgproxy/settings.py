@@ -149,6 +149,9 @@ class ImgproxySettings(Parameters):
         Texts(rf"(?:{_FORMAT})=(?:[1-9][0-9]?|100)", "formats and qualities such as avif=50"),
         default=(),
     )
+    avif_speed: int = param(
+        "Speed of the encoder of AVIF; below 3 as 3 (IMGPROXY_AVIF_SPEED).", Integer(0, 9), default=8
+    )
     skip_processing_formats: tuple[str, ...] = param(
         "Formats that are delivered as they are (IMGPROXY_SKIP_PROCESSING_FORMATS).",
         Texts(_FORMAT, "names of formats"),
