@@ -8,10 +8,10 @@ from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
-from imgsvc_core.formats.heif import Heif
+from imgsvc_core.formats.heif import Heif, avif_reading
 from imgsvc_core.formats.heif.header import HeifHeader
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.metadata import EXIF, XMP
+from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, still, unpremultiplied
 
@@ -28,6 +28,9 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
 
 def _read_by_libvips(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     image = still(open_lazily("heif", picture.source, settings, fail_on="error"))
+    if avif_reading.suits(picture):
+        lent = {name: blob(image, name) for name in (PROFILE, EXIF, XMP)}
+        image = attach(avif_reading.decoded(picture), lent)
     bits = image.get("bits-per-sample") if has(image, "bits-per-sample") else 8
     first = [block.content.read(0, block.content.size) for block in picture.exif_blocks[:1]]
     # Of several blocks, libvips takes the last.

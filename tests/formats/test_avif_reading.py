@@ -1,0 +1,131 @@
+"""AVIF by two decoders: imagecodecs for plain stills, libvips for all others."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+import imgsvc_core as imgsvc
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.heif import Avif, avif_reading
+from imgsvc_core.formats.reader import HeaderReader
+from tests.support import photos
+from tests.support.handmade import vips
+from tests.support.photos import Pixels
+
+pytest.importorskip("imagecodecs")
+
+SIZE = (1003, 603)
+
+
+def _photo() -> Image.Image:
+    return Image.fromarray(photos.mosaic(*SIZE))
+
+
+def _avif(image: Image.Image, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "AVIF", speed=9, **{"quality": 80, **options})
+    return file.getvalue()
+
+
+def _probed(data: bytes) -> Avif:
+    picture = Avif.probe(HeaderReader(ByteSource(data), "AVIF"))
+    assert isinstance(picture, Avif)
+    return picture
+
+
+def _pixels(data: bytes) -> Pixels:
+    made = imgsvc.process(data, {"output": {"format": "png"}}).data
+    assert made is not None
+    with Image.open(io.BytesIO(made)) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+
+@pytest.mark.parametrize("subsampling", ["4:2:0", "4:2:2", "4:4:4"])
+@pytest.mark.parametrize("range_", ["full", "limited"])
+def test_pixels_are_those_of_libvips_and_nearer_to_the_original(
+    subsampling: str, range_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = _avif(_photo(), subsampling=subsampling, range=range_)
+    assert avif_reading.suits(_probed(data))
+    found = _pixels(data)
+    monkeypatch.setattr(avif_reading, "suits", lambda picture: False)
+    other, original = _pixels(data), np.asarray(_photo()).astype(int)
+    assert np.abs(found - other).mean() < 1
+    assert ((found - original) ** 2).mean() <= 1.02 * ((other - original) ** 2).mean()
+
+
+def test_a_file_of_libvips_that_states_no_colors(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = vips(np.asarray(_photo())).heifsave_buffer(compression="av1", Q=70, effort=0)
+    assert avif_reading.suits(_probed(data))
+    found = _pixels(data)
+    monkeypatch.setattr(avif_reading, "suits", lambda picture: False)
+    assert np.abs(found - _pixels(data)).mean() < 1
+
+
+def test_metadata_stays() -> None:
+    exif = Image.Exif()
+    exif[0x013B] = "Ansel"
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    xmp = (
+        b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        b'<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Label="Green"/>'
+        b"</rdf:RDF></x:xmpmeta>"
+    )
+    data = _avif(_photo(), exif=exif, icc_profile=profile, xmp=xmp)
+    assert avif_reading.suits(_probed(data))
+    kept = imgsvc.process(data, {"output": {"format": "png", "metadata": "keep"}}).data
+    assert kept is not None
+    with Image.open(io.BytesIO(kept)) as image:
+        assert image.getexif()[0x013B] == "Ansel"
+        assert image.info["icc_profile"] == profile
+    assert b"Green" in kept
+
+
+def _turned() -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return _avif(_photo(), exif=exif)
+
+
+def _deep() -> bytes:
+    wide = vips(np.asarray(_photo())).cast("ushort") * 257
+    return bytes(wide.copy(interpretation="rgb16").heifsave_buffer(compression="av1", bitdepth=10, effort=0))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _turned(),
+        _avif(_photo().convert("RGBA").rotate(30)),
+        _deep(),
+        _avif(_photo().resize((640, 480))),
+        _avif(_photo(), save_all=True, append_images=[_photo().rotate(90)]),
+    ],
+    ids=["turned", "alpha", "10 bits", "small", "frames"],
+)
+def test_all_others_are_for_libvips(data: bytes) -> None:
+    assert not avif_reading.suits(_probed(data))
+    assert _pixels(data).size
+
+
+def test_damage_is_told_and_harms_nobody() -> None:
+    data = _avif(_photo(), quality=50)
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(data[: len(data) // 2], {"output": {"format": "jpg"}})
+    random = np.random.default_rng(7)
+    start = data.index(b"mdat") + 4
+    told = 0
+    for _ in range(40):
+        damaged = bytearray(data)
+        for place in random.integers(start, len(data), 8):
+            damaged[place] = random.integers(256)
+        try:
+            assert imgsvc.process(bytes(damaged), {"resize": {"width": 64}}).output.width == 64
+        except imgsvc.CorruptImage:
+            told += 1
+    assert told > 0
