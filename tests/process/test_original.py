@@ -83,6 +83,13 @@ def test_metadata_goes_and_pixels_stay(format: str, policy: str, orientation: in
     assert np.array_equal(*upright)
 
 
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+def test_webp_states_only_the_metadata_that_is_there(policy: str) -> None:
+    data = imgsvc.process(file("webp"), {"output": {"keep_pixels": True, "metadata": policy}}).data
+    flags = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
+    assert data[20] == sum(flag for kind, flag in flags.items() if kind in data)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_all_metadata_may_stay(format: str) -> None:
     data = file(format)
@@ -223,6 +230,21 @@ def test_the_original_never_stays_after_a_change() -> None:
         assert not result.notes
     result = imgsvc.process(data, {"output": {"if_smaller": True, "format": "png"}})
     assert result.output.format == "png"
+
+
+def test_the_original_never_stays_for_some_of_its_frames() -> None:
+    first, *others = [Image.fromarray(frame) for frame in moving_frames(3, 60, 40)]
+    file = io.BytesIO()
+    first.save(file, "WEBP", save_all=True, append_images=others, quality=1)
+    left: dict[str, dict[str, int]] = {
+        "the first 2 of 3 frames are": {"frames": 2}, "the first of 3 frames is": {"frames": 1},
+        "number 2 of 3 frames is": {"frame": 1},
+    }  # fmt: skip
+    for told, asked in left.items():
+        output = imgsvc.Output(**asked, if_smaller=True, quality=100)
+        result = imgsvc.process(file.getvalue(), imgsvc.Spec(output=output))
+        assert result.notes == (f"Only {told} kept.",)
+        assert imgsvc.inspect(result.data).frames == asked.get("frames", 1)
 
 
 def test_plans_tell_what_stays() -> None:

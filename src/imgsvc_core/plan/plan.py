@@ -85,8 +85,9 @@ class Plan:
         row = FORMATS[format]
         sentences = []
         if self.frames < self.info.frames:
-            kept = f"number {self.frame + 1}" if self.frame else "the first"
-            sentences.append(f"Only {kept} of {self.info.frames} frames is kept.")
+            kept, are = ("the first", "is") if self.frames == 1 else (f"the first {self.frames}", "are")
+            kept = f"number {self.frame + 1}" if self.frame else kept
+            sentences.append(f"Only {kept} of {self.info.frames} frames {are} kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
             sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
         return sentences
