@@ -141,7 +141,7 @@ def _by_lcms(color: pyvips.Image, intent: str, **source: object) -> pyvips.Image
     if not is_deep(color):
         return color.icc_transform("srgb", depth=8, **source, **options)
     lab = color.icc_import(pcs="lab", **source, **options)
-    return lab.icc_export(output_profile="srgb", depth=16, **options)
+    return lab.icc_export(output_profile="srgb", depth=16)
 
 
 def _converted(image: pyvips.Image, *, gray: bool) -> pyvips.Image:

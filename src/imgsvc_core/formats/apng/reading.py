@@ -64,12 +64,12 @@ def _compose(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width:
     shown = np.empty((len(frames), *canvas.shape), canvas.dtype)
     for index, (pixels, frame) in enumerate(zip(arrays, frames, strict=True)):
         region = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
-        before = region.copy() if frame.disposal == png.RESTORE and index else None
+        before = region.copy() if frame.disposal == png.RESTORE else None
         region[...] = _over(pixels, region) if frame.blend == png.OVER and pixels.shape[2] == 4 else pixels
         shown[index] = canvas
         if before is not None:
             region[...] = before
-        elif frame.disposal in (png.CLEAR, png.RESTORE):
+        elif frame.disposal == png.CLEAR:
             region[...] = 0
     return shown.reshape(len(frames) * height, width, canvas.shape[2])
 
