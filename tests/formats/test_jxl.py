@@ -160,9 +160,10 @@ def test_lossy_sixteen_bits_have_the_colors_of_eight() -> None:
     assert np.abs(pixels_of(data).numpy() / 257 - deep() / 257).mean() < 3
 
 
+@pytest.mark.parametrize("before", [b"", b"Exif\0\0"])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_metadata_in_boxes(compressed: bool) -> None:
-    boxes = {b"Exif": bytes(4) + _BLOCK, b"xml ": _PACKET}
+def test_metadata_in_boxes(compressed: bool, before: bytes) -> None:
+    boxes = {b"Exif": len(before).to_bytes(4, "big") + before + _BLOCK, b"xml ": _PACKET}
     image = pixels_of(libjxl.encode(photo(), boxes=boxes, compressed_boxes=compressed))
     assert blob(image, EXIF) == _BLOCK
     assert blob(image, XMP) == _PACKET

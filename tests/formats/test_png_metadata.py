@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -79,10 +80,11 @@ def test_the_author_is_kept(block: bytes, after: bool, animated: bool) -> None:
     ]
 
 
-def test_variants_of_one_decoding_keep_what_each_asks_for() -> None:
+@pytest.mark.parametrize("steps", [{}, {"rotate": {"angle": 90}}], ids=["in arrays", "by libvips"])
+def test_variants_of_one_decoding_keep_what_each_asks_for(steps: dict[str, Any]) -> None:
     source = _source(_BLOCKS["exif"], after=True)
     policies = ("strip", "copyright")
-    variants = {policy: {"output": {"format": "jpg", "metadata": policy}} for policy in policies}
+    variants = {policy: {**steps, "output": {"format": "jpg", "metadata": policy}} for policy in policies}
     results = imgsvc.process_variants(source, variants)
     assert [b"Ann" in results[policy].data for policy in policies] == [False, True]
 

@@ -206,7 +206,8 @@ def photoshop(
     section = struct.pack(word, len(info)) + info + struct.pack(">I", 0)
     if block:
         length = struct.pack(word if block == b"Mt16" else ">I", 0)
-        section += b"8BIM" + block + length
+        padded = b"8BIMluni" + struct.pack(">I", 6) + bytes(8)  # blocks end at multiples of four
+        section += padded + b"8BIM" + block + length
     return (
         head + struct.pack(">I", 0) + struct.pack(">I", len(resources)) + resources
         + struct.pack(word, len(section)) + section

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from imgsvc_core.formats.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace
+from imgsvc_core.formats.rgb_space import BT2020, DISPLAY_P3, SRGB, RgbSpace, from_code_points
 from tests.formats.probing import facts
 from tests.formats.test_probe_boxes import heif as made_of_boxes
 from tests.support import encoded, requires
@@ -104,6 +104,28 @@ def heif(format: str) -> bytes:
 )  # fmt: skip
 def test_heic_and_avif(format: str, code_points: tuple[int, int], expected: RgbSpace | None) -> None:
     assert facts(nclx(heif(format), *code_points)).rgb_space == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (4, (0.67, 0.33, 0.21, 0.71, 0.14, 0.08, 0.31, 0.316)),
+        (5, (0.64, 0.33, 0.29, 0.6, 0.15, 0.06, 0.3127, 0.329)),
+        (6, (0.63, 0.34, 0.31, 0.595, 0.155, 0.07, 0.3127, 0.329)),
+        (7, (0.63, 0.34, 0.31, 0.595, 0.155, 0.07, 0.3127, 0.329)),
+        (8, (0.681, 0.319, 0.243, 0.692, 0.145, 0.049, 0.31, 0.316)),
+        (9, (0.708, 0.292, 0.17, 0.797, 0.131, 0.046, 0.3127, 0.329)),
+        (10, (1, 0, 0, 1, 0, 0, 1 / 3, 1 / 3)),
+        (11, (0.68, 0.32, 0.265, 0.69, 0.15, 0.06, 0.314, 0.351)),
+        (12, (0.68, 0.32, 0.265, 0.69, 0.15, 0.06, 0.3127, 0.329)),
+        (22, (0.63, 0.34, 0.295, 0.605, 0.155, 0.077, 0.3127, 0.329)),
+    ],
+)
+def test_primaries(code: int, expected: tuple[float, ...]) -> None:
+    """Red, green, blue and white of table 2 of ITU-T H.273."""
+    space = from_code_points(code, 13)
+    assert space is not None
+    assert sum(space.primaries, ()) == expected
 
 
 @pytest.mark.parametrize("format", ["AVIF", "HEIF"])
