@@ -55,11 +55,12 @@ def test_corners_are_round(radius: Any) -> None:
 
 
 @pytest.mark.parametrize("blur", [0, 4, 12])
-def test_a_shadow_is_a_blurred_copy_below(blur: int) -> None:
+@pytest.mark.parametrize(("x", "y"), [(7, -5), (9, 0), (-9, 0), (0, 9), (0, -9)])
+def test_a_shadow_is_a_blurred_copy_below(x: int, y: int, blur: int) -> None:
     box = {"shape": {"kind": "rectangle", "color": "ff0000"}, "width": 30, "height": 20, "x": 40, "y": 30}
-    found = laid_over(**box, shadow={"x": 7, "y": -5, "blur": blur, "color": "C0000000"}) / 255
+    found = laid_over(**box, shadow={"x": x, "y": y, "blur": blur, "color": "C0000000"}) / 255
     share = np.zeros((90, 120))
-    share[25:45, 47:77] = 1
+    share[30 + y : 50 + y, 40 + x : 70 + x] = 1
     if blur:
         offsets = np.arange(-40, 41)
         kernel = np.exp(-(offsets**2) / (2 * (blur / 2) ** 2))

@@ -9,6 +9,7 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import render
 from tests.support.photos import as_vips, photo
@@ -60,6 +61,15 @@ def test_a_source_in_an_array_serves_several_results() -> None:
     with_layers, without = (both[name].to_numpy() for name in ("with", "without"))
     assert (with_layers[125:175, 175:225] == (255, 0, 0)).all()
     assert np.array_equal(without, pyvips.Image.new_from_buffer(JPEG, "").numpy())
+
+
+@pytest.mark.parametrize("resize", [{}, {"resize": {"width": 333}}])
+def test_the_profile_stays(resize: dict[str, Any]) -> None:
+    tagged = as_vips(PICTURE).copy()
+    profile = pyvips.Operation.call("profile_load", "srgb")
+    tagged.set_type(pyvips.GValue.blob_type, PROFILE, profile)
+    result = imgsvc.process(tagged.jpegsave_buffer(), {**resize, "layers": LAYERS["text"]})
+    assert pyvips.Image.new_from_buffer(result.data, "").get(PROFILE) == profile
 
 
 def test_small_jpegs_stay_in_an_array(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,13 @@ def test_many_frames_are_reduced_in_groups(count: int) -> None:
         assert (found[number] == alone(frames[number], box, want)).all()
 
 
+@pytest.mark.parametrize("kind", ["uint8", "uint16"])
+def test_frames_that_are_hardly_transparent_stay_so(kind: str) -> None:
+    frames = np.full((2, 4, 4, 4), np.iinfo(kind).max - 1, kind)
+    shown = imgsvc.process(strip_of(frames), {"resize": {"width": 2}, "output": {"format": "apng"}})
+    assert (shown.to_numpy()[..., 3] == np.iinfo(kind).max - 1).all()
+
+
 def test_frames_larger_than_a_group_are_left_to_others() -> None:
     large = strip_of(np.zeros((2, 2000, 1500, 4), np.uint8))
     assert not strips.suits(large, Box(0, 0, 1500, 2000), Size(10, 10))

@@ -139,6 +139,18 @@ def test_what_the_bound_grows_with() -> None:
     assert bound({"output": {"format": "webp", "lossless": True}}) > bound({"output": {"format": "webp"}})
 
 
+def test_shadows_count() -> None:
+    pytest.importorskip("fontpkg_inter")
+
+    def bound(blur: int, *, of_text: bool) -> int:
+        shadow, text = {"shadow": {"blur": blur}}, {"text": "Big", "size": 500}
+        layer = {"text": {**text, **shadow}} if of_text else {"text": text, **shadow}
+        return imgsvc.explain({"layers": [layer]}, photograph("png", 12)).memory
+
+    for of_text in (False, True):
+        assert bound(300, of_text=of_text) > bound(0, of_text=of_text) + 3 * 900 * 500
+
+
 @pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writer is not None])
 def test_every_encoder_counts(name: str) -> None:
     info = photograph("jpg", 20)

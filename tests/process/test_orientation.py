@@ -15,7 +15,7 @@ import imgsvc_core as imgsvc
 from tests.process.pictures import pixels_of, stored_with_orientation
 from tests.spec.strategies import operations
 from tests.support.perceptual import distance
-from tests.support.photos import Pixels, coffee
+from tests.support.photos import Pixels, as_vips, coffee
 
 GEOMETRY = [
     {},
@@ -68,6 +68,15 @@ def test_each_step_does_what_numpy_does() -> None:
     same(
         {"crop": {"mode": "ratio", "ratio": "1:1"}}, upright[:, (width - height) // 2 : (width + height) // 2]
     )
+
+
+def test_what_is_decoded_in_order_may_be_turned() -> None:
+    """The first line of the result may be the last one of the file."""
+    upright = np.random.default_rng(3).integers(0, 256, (4000, 5, 3), np.uint8)
+    source = as_vips(upright).pngsave_buffer()
+    assert np.array_equal(_processed(source, {"flip": {"vertical": True}}), upright[::-1])
+    assert np.array_equal(_processed(source, {"flip": {"horizontal": True}}), upright[:, ::-1])
+    assert np.array_equal(_processed(source, {"rotate": {"angle": 90}}), np.rot90(upright, -1))
 
 
 def test_resampling_is_that_of_a_good_resampler() -> None:
