@@ -143,3 +143,10 @@ def test_qualities_of_both_grow_together() -> None:
 @pytest.mark.parametrize("quality", [*range(20, 90, 4), 89])
 def test_their_tables_tell_the_quality(quality: int) -> None:
     assert facts(write(vips(part("coffee")), quality=quality)).quality == pytest.approx(quality, abs=2)
+
+
+@pytest.mark.parametrize(("height", "taken"), [(4000, True), (4001, False)])
+def test_only_pictures_that_may_be_held_in_memory_are_taken(height: int, taken: bool) -> None:
+    """The encoder takes all pixels at once: 16 megapixels, as may be examined."""
+    image = pyvips.Image.black(4000, height, bands=3).copy(interpretation="srgb")
+    assert jpegli.can_write(image, SaveSettings(format="jpg", quality=80)) is taken

@@ -190,6 +190,13 @@ def test_avif_without_the_encoder_of_pillow(monkeypatch: pytest.MonkeyPatch) -> 
     assert distance(decode("avif", write(vips(photo()), "avif"))[0], photo()) < 0.05
 
 
+@pytest.mark.parametrize(("height", "taken"), [(4000, True), (4001, False)])
+def test_only_pictures_of_little_memory_are_for_the_encoder_of_pillow(height: int, taken: bool) -> None:
+    """It holds half as much again of all pixels."""
+    image = pyvips.Image.black(4000, height, bands=3)
+    assert pillow_writing.suits(image, SaveSettings(format="avif")) is taken
+
+
 def test_threads_change_no_byte_of_an_avif() -> None:
     made = []
     for threads in (1, 2, 3):
