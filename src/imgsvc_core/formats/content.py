@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
 from imgsvc_core.formats.vips import to_array
@@ -47,25 +48,56 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
     return "mixed" if _compressed(pixels) < _EXACT_BYTES * pixels.size else "photograph"
 
 
+@frozen
+class Examined:
+    """A picture, in memory if its pixels had to be examined, and the color resolution to encode.
+
+    ``lines`` are some of its lines as an array, if they were examined by NumPy.
+    """
+
+    image: pyvips.Image
+    subsampling: Subsampling
+    lines: Any = None
+
+    def flat_share(self) -> float:
+        """Return the share of neighboring pixels that are equal. The picture is in memory."""
+        if self.image.width == 1:
+            return 0.0
+        if self.lines is not None:
+            return _flat(self.lines)
+        return _flat(_sampled(self.image)) if _numpy_pays(self.image) else flat_share(self.image)
+
+
+def examine(image: pyvips.Image, settings: SaveSettings) -> Examined:
+    """Choose the color resolution to encode: that of the settings, or what suits the pixels."""
+    given = given_subsampling(image.bands, settings)
+    width, height = size_of(image)
+    if given is not None or width * height > MOST_EXAMINED or width == 1:
+        return Examined(image, given or "420")
+    image = image.copy_memory()
+    lines = _sampled(image) if _numpy_pays(image) else None
+    edges = colored_edges_by_libvips(image) if lines is None else _colored_edges(lines)
+    return Examined(image, "444" if edges >= _COLORED_EDGES else "420", lines)
+
+
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
     """Return the picture, in memory if its pixels had to be examined, and the color resolution to encode."""
-    given = given_subsampling(image.bands, settings)
-    if given is not None:
-        return image, given
-    width, height = size_of(image)
-    if width * height > MOST_EXAMINED or width == 1:
-        return image, "420"
-    image = image.copy_memory()
-    few = min(width * height, _SAMPLED_PIXELS)
-    edges = colored_edges(image) if numpy_pays(few) else colored_edges_by_libvips(image)
-    return image, "444" if edges >= _COLORED_EDGES else "420"
+    examined = examine(image, settings)
+    return examined.image, examined.subsampling
+
+
+def _numpy_pays(image: pyvips.Image) -> bool:
+    return numpy_pays(min(image.width * image.height, _SAMPLED_PIXELS))
 
 
 def colored_edges(image: pyvips.Image) -> float:
     """Return the share of neighboring pixels, of some lines, whose colors differ much."""
+    return _colored_edges(_sampled(image))
+
+
+def _colored_edges(pixels: Any) -> float:
     import numpy as np
 
-    pixels = _sampled(image)
     red, green, blue, *alpha = (pixels[:, :, band].astype(np.int16) for band in range(pixels.shape[2]))
     edges = _steps(red - green) + _steps(blue - green) >= _COLOR_JUMP
     for opacity in alpha:

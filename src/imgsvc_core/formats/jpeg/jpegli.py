@@ -15,7 +15,6 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, samples_of, size_of
 from imgsvc_core.formats.boundary import encoder
-from imgsvc_core.formats.content import flat_share
 from imgsvc_core.formats.metadata import blob, jpeg_segments
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 
@@ -52,9 +51,9 @@ def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
     )
 
 
-def pays(image: pyvips.Image, settings: SaveSettings) -> bool:
-    """Return True if the encoder makes a picture smaller. One that may be no photograph is in memory."""
-    return settings.photograph or flat_share(image) <= _MOST_FLAT
+def pays(flat_share: float) -> bool:
+    """Return True if the encoder makes a picture smaller that has so many equal neighbors."""
+    return flat_share <= _MOST_FLAT
 
 
 def encode(image: pyvips.Image, quality: int) -> bytes:

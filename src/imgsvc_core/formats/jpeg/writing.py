@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
-from imgsvc_core.formats.content import choose_subsampling
+from imgsvc_core.formats.content import Examined, examine
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.jpeg import jpegli
 from imgsvc_core.formats.metadata import jpeg_segments, keep_profile
@@ -30,11 +30,14 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
 
     More effort makes photographs progressive, too.
     """
-    image, subsampling = choose_subsampling(image, settings)
+    examined = examine(image, settings)
+    image, subsampling = examined.image, examined.subsampling
     level = codec_effort("jpg", settings.effort)
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
-        image = image if settings.photograph else image.copy_memory()
-        if jpegli.pays(image, settings):
+        if not settings.photograph:
+            image = image.copy_memory()
+            examined = Examined(image, subsampling, examined.lines)
+        if settings.photograph or jpegli.pays(examined.flat_share()):
             assert settings.quality is not None
             sink.write(jpegli.encode(image, settings.quality))
             return {"interlaced": False, "subsample": ":".join(subsampling)}
