@@ -15,8 +15,8 @@ from imgsvc_core.spec.layers import Text
 from imgsvc_core.spec.layers.text import is_visible
 
 _LARGEST = 4096
-_EVEN = 96  # pixels: letters of this size have spaces that look even
-_MOST_ZOOM = 4
+_EVEN = 144  # pixels: lines of letters of this size are as long as in browsers
+_MOST_ZOOM = 6
 _MOST_TOLD = 10
 
 
@@ -41,7 +41,8 @@ class TextPlan:
     def zoom(self) -> int:
         """How many times larger letters of this size are drawn.
 
-        Pango puts letters at whole pixels, which would leave uneven spaces between small ones.
+        Pango puts letters at whole pixels, which would leave uneven spaces between small ones, and lines that
+        are too long or too short.
         """
         return max(1, min(math.ceil(_EVEN / self.size), _MOST_ZOOM))
 

@@ -104,9 +104,11 @@ class _Layout:
             image, height = self._image(), round(self.pitch)
         else:
             marked = self._image(marker=True)
-            height = round((_bottom(marked) - _depth(self._marker, self._font)) / self.zoom)
+            height = round((_bottom(marked) - _depth(self._marker(-1), self._font)) / self.zoom)
             image = self._image() if self.width is None else marked
         left, top = image.get("xoffset"), image.get("yoffset")
+        if self.zoom > 1:  # the first line stands on whole pixels, as in browsers
+            top -= _depth(self._marker(0), self._font) % self.zoom
         if self.width is not None:
             image = _without_rows_below(image, height * self.zoom - top, self.zoom)
         return _Set(image, left, top, self.zoom, height)
@@ -122,13 +124,12 @@ class _Layout:
                 side = _OTHER_SIDE[side]
             options |= {"width": self.width * self.zoom, "align": side, "justify": asked.align == "justify"}
             options["wrap"] = "none" if self.whole else "word" if asked.fit else "word-char"
-        text = self._markup() + (f"\n{self._marker}" if marker else "")
+        text = self._markup() + (f"\n{self._marker(-1)}" if marker else "")
         return _drawn_by_libvips(text, self._font, rgba=self.plan.only_color is None, **options)
 
-    @property
-    def _marker(self) -> str:
+    def _marker(self, run: int) -> str:
         # For Pango, an alpha of 0 is none; that of 1 of 65,535 leaves no mark.
-        return self._in_font(_MARKER, self.plan.runs[-1], alpha=1)
+        return self._in_font(_MARKER, self.plan.runs[run], alpha=1)
 
     @property
     def _font(self) -> str:
