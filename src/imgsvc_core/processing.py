@@ -513,9 +513,20 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
             _encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest, made.original
         )
         measure = partial(_measure_later, job.deadline, made.plan)
-        encoding = Pending(made.picture, measure, later, made.timing)
+        output = one.spec.output
+        named = one.suffix or (output is not None and (output.format or output.internal_format))
+        convert = None if named else partial(_convert, job, output)
+        encoding = Pending(made.picture, measure, later, made.timing, convert)
     layers = tuple(made.layers.values())
     return Result(input=made.info, faces=made.faces, layers=layers, plan=made.plan, encoding=encoding)
+
+
+def _convert(job: _Job, output: Any, picture: Computed | Raster, target: Target) -> None:
+    """Write the pixels of a result to a target, whose suffix names the format."""
+    if output is not None:
+        output = attrs.evolve(output, facts=(), if_smaller=False)
+    options: ProcessOptions = {"limits": job.limits, "threads": job.threads}
+    process_until(job.deadline, picture.to_vips(), Spec(output=output), target, **options)
 
 
 def _measure_later(deadline: Deadline, plan: Plan, picture: Computed | Raster) -> Mapping[str, Any]:

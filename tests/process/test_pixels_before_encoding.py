@@ -157,6 +157,42 @@ def test_later_encoding_gives_the_same_bytes(source: str, output: dict[str, Any]
         assert (result.output, result.notes) == (written.output, written.notes)
 
 
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("suffix", ["jpg", "webp", "png"])
+@pytest.mark.parametrize("output", [{}, {"quality": 30, "metadata": "keep"}])
+def test_a_suffix_names_the_format_of_a_saved_file(
+    source: str, suffix: str, output: dict[str, Any], tmp_path: Path
+) -> None:
+    """As it does for a target, if the request names none."""
+    made, request = SOURCES[source](), {**RESIZE, "output": output}
+    result = imgsvc.process(made, request)
+    result.save(tmp_path / f"later.{suffix}")
+    at_once = imgsvc.process(made, request, tmp_path / f"at-once.{suffix}").output
+    later = imgsvc.inspect(tmp_path / f"later.{suffix}")
+    facts = ("format", "width", "height", "frames", "alpha", "depth", "delays", "plays")
+    assert [getattr(later, name) for name in facts] == [getattr(at_once, name) for name in facts]
+    first, second = (pyvips.Image.new_from_file(f"{tmp_path}/{n}.{suffix}") for n in ("later", "at-once"))
+    assert first.get_fields() == second.get_fields()
+    assert (first - second).abs().max() == 0
+    if suffix != "png":  # which is compressed as suits the format of the source, to the same pixels
+        assert (tmp_path / f"later.{suffix}").stat().st_size == at_once.bytes
+
+
+def test_a_saved_file_in_another_format_leaves_the_result_as_it_is(tmp_path: Path) -> None:
+    result = imgsvc.process(encoded.jpeg_oriented().data, RESIZE)
+    result.save(tmp_path / "a.webp")
+    before = result.data
+    result.save(tmp_path / "b.webp")
+    assert (tmp_path / "a.webp").read_bytes() == (tmp_path / "b.webp").read_bytes()
+    assert (result.output.format, result.data) == ("jpg", before)
+
+
+def test_a_pickled_result_keeps_its_format(tmp_path: Path) -> None:
+    result = pickle.loads(pickle.dumps(imgsvc.process(encoded.jpeg_oriented().data, RESIZE)))
+    with pytest.raises(imgsvc.TargetError, match=r"got '\.webp'; ask for that format instead"):
+        result.save(tmp_path / "a.webp")
+
+
 @pytest.mark.parametrize(("policy", "kept"), [("strip", False), ("copyright", True), ("keep", True)])
 def test_pixels_have_the_metadata_that_the_file_would_have(policy: str, kept: bool) -> None:
     exif = Image.Exif()

@@ -139,9 +139,9 @@ def test_what_is_no_source_is_a_type_error(source: Any) -> None:
 def test_results_are_saved(tmp_path: Path) -> None:
     result = imgsvc.process(coffee(), {"output": {"format": "webp"}})
     buffer = io.BytesIO()
-    for target in (tmp_path / "a.webp", str(tmp_path / "b"), buffer, f"file://{tmp_path}/c.webp"):
+    for target in (tmp_path / "a.WEBP", str(tmp_path / "b"), buffer, f"file://{tmp_path}/c.webp"):
         result.save(target)
-    saved = [(tmp_path / name).read_bytes() for name in ("a.webp", "b", "c.webp")]
+    saved = [(tmp_path / name).read_bytes() for name in ("a.WEBP", "b", "c.webp")]
     assert {*saved, buffer.getvalue()} == {result.data}
     with pytest.raises(imgsvc.TargetError, match=r"suffix must be one of \.webp .*, got '\.png'"):
         result.save(tmp_path / "d.png")

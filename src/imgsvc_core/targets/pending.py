@@ -13,19 +13,22 @@ from imgsvc_core._runtime.failing import without_pictures
 from imgsvc_core.formats.memory import Computed
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.targets.result import Finished, Timing
+from imgsvc_core.targets.writing import Target
 
 
 @attrs.define(eq=False)
 class Pending:
     """The pixels of a result, which ``measure`` measures and ``encode`` encodes, each once.
 
-    A pickle holds the encoded picture instead.
+    ``convert`` writes them to a target in the format of its suffix, unless the request names a format. A
+    pickle holds the encoded picture instead.
     """
 
     picture: Computed | Raster
     measure: Callable[[Computed | Raster], Mapping[str, Any]]
     encode: Callable[[Computed | Raster, Mapping[str, Any]], Finished]
     took: Timing
+    convert: Callable[[Computed | Raster, Target], None] | None = None
     ended: Finished | None = None
     _facts: Mapping[str, Any] | None = None
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
@@ -57,6 +60,14 @@ class Pending:
     def pixels(self) -> Computed | Raster:
         """Return the pixels before encoding."""
         return self.picture
+
+    def save_as(self, target: Target) -> bool:
+        """Write the pixels in the format that the suffix of a target names. Return False if the request names
+        another one.
+        """
+        if self.convert is not None:
+            self.convert(self.picture, target)
+        return self.convert is not None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pending:
         """Return this one, because its pixels never change."""

@@ -90,6 +90,11 @@ class Encoding(Protocol):
     def pixels(self) -> Pixels:
         """Return the pixels before encoding, or raise `TypeError` if they are gone."""
 
+    def save_as(self, target: Target) -> bool:
+        """Write the pixels in the format that the suffix of a target names. Return False if the request names
+        another one, or if the pixels are gone.
+        """
+
 
 @frozen(kw_only=True)
 class Finished:
@@ -123,6 +128,10 @@ class Finished:
         raise TypeError(
             "The pixels of the result stayed in the process that computed them; call imgsvc.to_numpy there."
         )
+
+    def save_as(self, target: Target) -> bool:
+        """Return False, because nothing kept the pixels."""
+        return False
 
 
 @frozen(kw_only=True)
@@ -188,13 +197,20 @@ class Result(Generic[Data]):
     def save(self: Result[bytes], target: Target) -> None:
         """Write the encoded image to a path, an fsspec URL or a binary file object.
 
+        If the request names no format, the suffix does, as in `process`. ``output`` and ``data`` stay in the
+        format of the result.
+
         Raises:
-            TargetError: it cannot be written, or its suffix is that of another format.
+            TargetError: it cannot be written, or its suffix is that of another format than the request names.
         """
         check_target(target, required=True)
-        suffix, format = suffix_of(target), FORMATS[self.output.format]
+        suffix = suffix_of(target)
         named = by_suffix(suffix)
-        if named is not None and named is not format:
+        fitting = set() if named is None else {named.name, named.animated}
+        if named is not None and fitting.isdisjoint(self._formats()) and self._encoding.save_as(target):
+            return
+        format = FORMATS[self.output.format]
+        if named is not None and format.name not in fitting:
             expected = f"one of {', '.join(format.suffixes)} for a result in format {format.name}"
             raise TargetError(
                 f"Target suffix must be {expected}, got '{suffix}'; ask for that format instead."
