@@ -79,8 +79,9 @@ def test_letter_spacing_adds_space_between_letters() -> None:
         ("start", "12 שלום", "right"),
     ],
 )  # fmt: skip
-def test_lines_lie_where_they_are_aligned(align: str, text: str, side: str) -> None:
-    made = drawn({"text": text, "align": align}, width=300)
+@pytest.mark.parametrize("lines", [None, 1, 2])
+def test_lines_lie_where_they_are_aligned(align: str, text: str, side: str, lines: int | None) -> None:
+    made = drawn({"text": text, "align": align, "lines": lines}, width=300)
     assert made.box.width == 300
     assert 48 <= made.box.height <= 50
     ink = np.flatnonzero((alpha(made) > 0).any(0)) - made.margin
@@ -123,6 +124,29 @@ def test_an_ellipsis_takes_the_place_of_as_few_letters_as_possible() -> None:
     ink = np.flatnonzero((alpha(made) > 0).any(0))
     longest = max(width for width in ends if width <= 400)
     assert abs((ink[-1] - ink[0] + 1) - longest) <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "align", "side"),
+    [
+        ("Donaudampfschifffahrtsgesellschaft, and more", "start", 0),
+        ("Donaudampfschifffahrtsgesellschaft, and more", "right", 1),
+        ("שלום עולם יפה ביום הזה", "start", 1),
+        ("مرحبا بالعالم الجميل في هذا اليوم", "start", 1),
+        ("あいうえおかきくけこさしすせそたちつてと", "right", 1),
+    ],
+)
+@pytest.mark.parametrize("lines", [1, 2])
+def test_lines_that_end_in_an_ellipsis_stay_in_their_box(
+    text: str, align: str, side: int, lines: int
+) -> None:
+    for width in range(100, 200, 20):
+        made = drawn({"text": text, "align": align, "lines": lines, "letter_spacing": 1}, width=width)
+        ink = np.flatnonzero((alpha(made) > 0).any(0)) - made.margin
+        assert ink[0] >= -2
+        assert ink[-1] <= width + 2
+        assert made.box.height <= lines * 50
+        assert (width - 1 - ink[-1] if side else ink[0]) <= (5 if lines == 1 else 45)
 
 
 @pytest.mark.parametrize(

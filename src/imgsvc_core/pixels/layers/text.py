@@ -107,11 +107,25 @@ class _Layout:
             height = round((_bottom(marked) - _depth(self._marker(-1), self._font)) / self.zoom)
             image = self._image() if self.width is None else marked
         left, top = image.get("xoffset"), image.get("yoffset")
+        if self._room:
+            side = {"left": 0, "right": 2, "center": 1}.get(self.plan.asked.align)
+            if side is None:
+                side = 2 if _is_rtl(self.plan.asked, self.plan.letters) else 0
+            left -= side * self._room * self.zoom // 2
         if self.zoom > 1:  # the first line stands on whole pixels, as in browsers
             top -= _depth(self._marker(0), self._font) % self.zoom
         if self.width is not None:
             image = _without_rows_below(image, height * self.zoom - top, self.zoom)
         return _Set(image, left, top, self.zoom, height)
+
+    @property
+    def _room(self) -> int:
+        """Return pixels beside a whole line, whose ink fits into the width, but not what is around letters.
+
+        Without a width, and so without wrapping, libvips aligns nothing.
+        """
+        spacing = self.plan.asked.letter_spacing.of(self.size)
+        return 2 * math.ceil(self.size + max(spacing, 0)) if self.whole and self.width is not None else 0
 
     def _image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
         """Return what libvips draws. ``marker`` adds a line of one letter, which has no descender."""
@@ -122,8 +136,9 @@ class _Layout:
             # Pango's sides are those of text from left to right.
             if asked.align in ("left", "right") and _is_rtl(asked, self.plan.letters):
                 side = _OTHER_SIDE[side]
-            options |= {"width": self.width * self.zoom, "align": side, "justify": asked.align == "justify"}
-            options["wrap"] = "none" if self.whole else "word" if asked.fit else "word-char"
+            width = (self.width + self._room) * self.zoom
+            options |= {"width": width, "align": side, "justify": asked.align == "justify"}
+            options["wrap"] = "word" if asked.fit else "word-char"
         text = self._markup() + (f"\n{self._marker(-1)}" if marker else "")
         return _drawn_by_libvips(text, self._font, rgba=self.plan.only_color is None, **options)
 
