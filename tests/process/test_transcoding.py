@@ -222,3 +222,9 @@ def test_damaged_wrappings_give_a_jpeg_or_an_error() -> None:
             messages.append(error.message)
     assert len(messages) > 50
     assert all(message.endswith(".") for message in messages)
+
+
+def test_strip_is_the_same_as_no_policy() -> None:
+    assert imgsvc.Output(metadata="strip") == imgsvc.Output()
+    assert imgsvc.parse({"output": {"metadata": "strip"}}).digest == imgsvc.parse({"output": {}}).digest
+    assert (imgsvc.Output().policy, imgsvc.Output(transcode=True).policy) == ("strip", "keep")

@@ -169,6 +169,11 @@ class Output(Operation):
         default=None,
     )
 
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.metadata == "strip":  # as if it was not given
+            object.__setattr__(self, "metadata", None)
+
     @property
     def policy(self) -> MetadataPolicy:
         """Return the metadata that stays."""
