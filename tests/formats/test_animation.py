@@ -271,6 +271,11 @@ def test_no_timing_means_a_tenth_of_a_second_for_ever(format: str) -> None:
     assert plays == 0
 
 
+@pytest.mark.parametrize("format", _ANIMATED)
+def test_frames_without_a_time_have_that_of_the_last_one_with_it(format: str) -> None:
+    assert decode(format, write(strip(frames(), [40, 70]), format))[1] == (40, 70, 70, 70)
+
+
 @pytest.mark.parametrize("format", ["apng", "webp"])
 @given(delays=st.lists(st.integers(0, 65_000), min_size=2, max_size=5))
 @settings(max_examples=15)

@@ -43,6 +43,7 @@ def _dataset(number: int, text: bytes) -> bytes:
 _SUBJECT = (25, b"holidays")
 _RIGHTS = ((80, b"Ann"), (110, b"Agency"), (115, b"Archive"), (116, b"Held by Ann"))  # credit and source, too
 _IPTC = b"".join(_dataset(*item) for item in (_SUBJECT, *_RIGHTS))
+_PREVIEWS = _dataset(202, b"of the source") + b"\x1c\x08\x0a\0\x0dof the source"
 
 
 def _exif_blob() -> bytes:
@@ -59,7 +60,8 @@ def _exif_blob() -> bytes:
 
 def _picture(pixels: Any = None) -> pyvips.Image:
     image = vips(photo() if pixels is None else pixels)
-    for name, blob in ((EXIF, _exif_blob()), (XMP, _XMP), (IPTC, wrap_iptc(_IPTC)), (PROFILE, profile())):
+    iptc = wrap_iptc(_IPTC + _PREVIEWS)
+    for name, blob in ((EXIF, _exif_blob()), (XMP, _XMP), (IPTC, iptc), (PROFILE, profile())):
         image.set_type(pyvips.GValue.blob_type, name, blob)
     image.set_type(pyvips.GValue.gint_type, "orientation", 6)
     return image

@@ -83,6 +83,24 @@ def test_metadata_goes_and_pixels_stay(format: str, policy: str, orientation: in
     assert np.array_equal(*upright)
 
 
+@pytest.mark.parametrize("mode", ["CMYK", "RGB"])
+def test_colors_of_a_jpeg_stay_what_its_marker_says(mode: str) -> None:
+    """Only Adobe's marker tells YCCK from CMYK, and RGB from YCbCr if channels have the usual numbers."""
+    file = io.BytesIO()
+    Image.fromarray(coffee()[:40, :40]).convert(mode).save(file, "JPEG", keep_rgb=True, comment=b"secret")
+    data, marker = file.getvalue(), b"Adobe\0d\0\0\0\0"
+    assert marker in data
+    if mode == "CMYK":
+        data = data.replace(marker + b"\0", marker + b"\2")
+    for number, letter in enumerate((b"R", b"G", b"B"), start=1):
+        data = data.replace(letter + b"\x11\0", bytes((number, 0x11, 0)))
+    scan = data.index(b"\xff\xda")
+    data = data[:scan] + data[scan:].replace(b"\3R\0G\0B\0", b"\3\1\0\2\0\3\0", 1)
+    result = imgsvc.process(data, {"output": {"keep_pixels": True}})
+    assert b"secret" not in result.data
+    assert decoded(result.data) == decoded(data)
+
+
 @pytest.mark.parametrize("policy", ["strip", "copyright"])
 def test_webp_states_only_the_metadata_that_is_there(policy: str) -> None:
     data = imgsvc.process(file("webp"), {"output": {"keep_pixels": True, "metadata": policy}}).data
