@@ -12,8 +12,10 @@ import skimage.data
 from hypothesis import given
 from hypothesis import strategies as st
 
+import imgsvc_core as imgsvc
 from imgsvc_core.pixels.face_search import detect
 from imgsvc_core.plan.faces import Face, face_center, face_region
+from tests.process.pictures import stored_with_orientation
 from tests.support import requires
 from tests.support.photos import Pixels, as_vips, astronaut, cut_out, deep, photo, ramp
 
@@ -40,6 +42,14 @@ def test_a_face_anywhere(left: int, top: int) -> None:
     canvas[top : top + 512, left : left + 512] = astronaut()
     (face,) = detect(as_vips(canvas))
     assert _is_the_head(face, left, top)
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_a_face_of_a_turned_picture(orientation: int) -> None:
+    upright = astronaut()[:400]
+    resize = {"width": 512, "height": 400, "mode": "fit", "gravity": "face"}
+    (face,) = imgsvc.process(stored_with_orientation(upright, orientation), {"resize": resize}).faces or ()
+    assert _is_the_head(face)
 
 
 def test_gray_deep_and_transparent_pictures() -> None:

@@ -193,6 +193,7 @@ def test_corners_are_quarters_of_ellipses() -> None:
     assert np.array_equal(found[20:70], photo()[20:70])
     clear = after(photo(), RoundCorners(across=1000, down=1000))
     assert (clear[0, 0, 3], clear[45, 60, 3], clear[0, 60, 3]) == (0, 255, 254)
+    assert abs(clear[..., 3].mean() / 255 - np.pi / 4) < 0.005
 
 
 def test_a_blurred_ground_takes_in_the_colors_of_transparent_pixels() -> None:
@@ -270,6 +271,15 @@ def test_frames_stretch_and_leave_space() -> None:
         assert (corner[..., :3] == (255, 0, 0)).all()
     assert (found[:4, 4:124, :3] == (0, 0, 255)).all()
     assert (found[4:94, -4:, :3] == (0, 0, 255)).all()
+
+
+def test_frames_leave_space_on_each_side_as_they_say() -> None:
+    frame = _nine_patch()
+    frame[13], frame[:, 13] = 0, 0
+    frame[13, 3:9] = frame[6:9, 13] = 0, 0, 0, 255
+    found = after(photo(), NinePatch(id="frame"), frame=frame)
+    assert found.shape[:2] == (5 + 90 + 4, 2 + 120 + 4)
+    assert np.array_equal(found[5:95, 4:122, :3], photo()[:, 2:])
 
 
 def test_frames_lie_on_white_and_before_what_follows() -> None:
