@@ -99,7 +99,7 @@ def test_bools_are_black_and_white() -> None:
     ("array", "words"),
     [
         (np.full((2, 2), 255.0), "floats must be within 0 to 1 range, got 255 to 255; divide or clip it"),
-        (np.full((2, 2), np.nan), "floats must be within 0 to 1 range"),
+        (np.full((2, 2), np.nan), "floats must be within 0 to 1 range, got NaN; replace it first"),
         (np.full((2, 2), -0.1), "floats must be within 0 to 1 range"),
         (np.zeros((2, 2), np.int32), "of uint8, uint16, bool or float, got shape .* of int32"),
         (np.zeros((2, 2, 5), np.uint8), "with 1 to 4 channels"),

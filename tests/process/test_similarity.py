@@ -92,6 +92,8 @@ def test_depth_and_orientation_do_not_count() -> None:
 def test_pictures_of_other_sizes_are_refused() -> None:
     with pytest.raises(UnsupportedOperation, match="the same size to be compared, got 60x40 and 59x40"):
         imgsvc.compare(np.ascontiguousarray(coffee()[:40, :60]), np.ascontiguousarray(coffee()[:40, :59]))
+    with pytest.raises(UnsupportedOperation, match="the same size to be compared, got 1x1 and 8x8"):
+        imgsvc.compare(np.zeros((1, 1, 3), "uint8"), np.zeros((8, 8, 3), "uint8"))
     data = encoded.jpeg().data
     with pytest.raises(CorruptImage, match="The other picture"):
         imgsvc.compare(data, data[: len(data) // 2])

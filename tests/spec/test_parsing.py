@@ -561,7 +561,7 @@ def test_a_list_of_json_is_no_request() -> None:
 
 
 def test_what_is_neither_json_nor_an_operation_is_no_request() -> None:
-    with pytest.raises(SpecError, match="a JSON object, an operation or a list of operations, got <class"):
+    with pytest.raises(SpecError, match="a JSON object, an operation or a list of operations, got the class"):
         parse(Output)
 
 

@@ -59,9 +59,15 @@ def compare(original: Source, other: Source, *, limits: Limits | None = None) ->
         UnsupportedOperation: their sizes differ.
         ImgsvcError: a picture cannot be read or decoded, or exceeds the limits.
     """
-    from imgsvc_core.similarity.shown import grounds_for, on_ground
+    from imgsvc_core.similarity.shown import grounds_for, on_ground, with_room
 
-    pictures = _pixels("original", original, limits), _pixels("other", other, limits)
+    decoded = _pixels("original", original, limits), _pixels("other", other, limits)
+    sizes = [f"{pixels.shape[1]}x{pixels.shape[0]}" for pixels in decoded]
+    if sizes[0] != sizes[1]:
+        raise UnsupportedOperation(
+            f"Pictures must have the same size to be compared, got {' and '.join(sizes)}."
+        )
+    pictures = [with_room(pixels) for pixels in decoded]
     grounds = grounds_for(*pictures)
     worst = [_compare(*(on_ground(ground, pixels) for pixels in pictures)) for ground in grounds]
     return Similarity(min(item.ssim for item in worst), min(item.ssimulacra2 for item in worst))
@@ -71,22 +77,17 @@ def _compare(original: NDArray[np.uint8], other: NDArray[np.uint8]) -> Similarit
     from imgsvc_core.similarity.ssimulacra2 import Original
     from imgsvc_core.similarity.structure import ssim
 
-    if original.shape != other.shape:
-        sizes = " and ".join(f"{pixels.shape[1]}x{pixels.shape[0]}" for pixels in (original, other))
-        raise UnsupportedOperation(f"Pictures must have the same size to be compared, got {sizes}.")
     return Similarity(ssim(_luma(original), _luma(other)), Original.of(original).score(other))
 
 
 def _pixels(role: str, source: Source, limits: Limits | None) -> NDArray[np.uint8]:
-    """Return a picture as height x width x 3 or 4, with sides that all measures can use."""
-    from imgsvc_core.similarity.shown import with_room
-
+    """Return the pixels of a picture, in 8 bits."""
     try:
         result = process(source, Spec(output=Output(format="png", depth=8)), limits=limits)
     except (SourceError, LimitExceeded) as error:
         error.begin_with(f"The {role} picture")
         raise
-    return with_room(result.to_numpy())
+    return result.to_numpy()
 
 
 def _luma(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -74,9 +74,10 @@ def _of_array(array: npt.NDArray[Any], limits: Limits) -> pyvips.Image:
         # Rounding errors of a computation, such as 1.0000001, vanish when it is rounded to 16 bits.
         levels = np.rint(array.astype(np.float64) * 65_535)
         if not (levels.min() >= 0 and levels.max() <= 65_535):  # true for NaN as well
+            told = f"{array.min():g} to {array.max():g}; divide or clip it"
             raise InvalidPixels(
                 "Source array of floats must be within 0 to 1 range, "
-                f"got {array.min():g} to {array.max():g}; divide or clip it."
+                f"got {'NaN; replace it first' if np.isnan(array).any() else told}."
             )
         array = levels.astype(np.uint16)
     return _of_samples(array)

@@ -269,7 +269,9 @@ def _parse_cached(plain: bytes, also_known: tuple[str, ...]) -> Spec:
 def _parse(value: object, also_known: Iterable[str]) -> Spec:
     if not isinstance(value, Mapping):
         of_python = "" if isinstance(value, _OF_JSON) else ", an operation or a list of operations"
-        raise SpecError([Problem("", f"The request must be a JSON object{of_python}", f"got {shown(value)}")])
+        name = getattr(value, "__name__", "")
+        got = f"got the class {name}; pass {name}(...)" if isinstance(value, type) else f"got {shown(value)}"
+        raise SpecError([Problem("", f"The request must be a JSON object{of_python}", got)])
     found: Spec = _read(value, Spec.title, parse_operation, also_known)
     return found
 
