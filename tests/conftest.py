@@ -6,8 +6,10 @@ serve the golden pictures.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import importlib
 import logging
 import os
 import signal
@@ -41,8 +43,9 @@ logging.getLogger("pyvips").disabled = True
 # Commands that run in the process of a test would leave it without the loaders that others compare with.
 setattr(libvips, "_guard", lambda: None)  # noqa: B010
 
-# The processes that tests start would compile every module anew, which takes longer than most tests.
+# This process and those that tests start would compile every module anew, which takes longer than most tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The command collects garbage before it imports, and would collect that of all tests each time.
 gc.unfreeze = lambda: None
@@ -82,6 +85,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Return one process more than there are cores, as tests of services wait for a third of their time."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Compile a part of the tests in each of several processes, which all need all of them."""
+    number, count = (os.environ.get(f"PYTEST_XDIST_{name}", "") for name in ("WORKER", "WORKER_COUNT"))
+    if number and "tests" in session.config.args:
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        for file in files[int(number.removeprefix("gw")) :: int(count)]:
+            name = ".".join(file.relative_to(Path(__file__).parents[1]).with_suffix("").parts)
+            with contextlib.suppress(Exception, pytest.skip.Exception):  # which is told when it is collected
+                importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
