@@ -117,7 +117,7 @@ def start(
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     flags += [] if config is None else ["--config", str(config)]
     log = state.parent / f"{state.name}.log"
-    if sources is None and not within:
+    if sources is None and not within and forked_services.loads_the_same():
         return forked_services.start(["serve", *flags], log)
     return subprocess.Popen(
         [*within, sys.executable, "-m", "imgsvc_cli", "serve", *flags],

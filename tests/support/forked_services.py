@@ -35,6 +35,7 @@ _LOADED = (
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "uvloop",
 )
+_PYTHONPATH = os.environ.get("PYTHONPATH")
 _MOST_BYTES = 1 << 17
 _PR_SET_CHILD_SUBREAPER = 36
 _one_at_a_time = threading.Lock()
@@ -85,6 +86,11 @@ class ForkedProcess:
             return "", None
         with self.stdout as printed:
             return printed.read(), None
+
+
+def loads_the_same() -> bool:
+    """Whether a process that is started now would find the packages that the forked ones have."""
+    return os.environ.get("PYTHONPATH") == _PYTHONPATH
 
 
 def start(arguments: Sequence[str], errors: Path) -> ForkedProcess:
