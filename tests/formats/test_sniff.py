@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import io
 from collections.abc import Callable
 
@@ -121,10 +122,12 @@ def test_no_svg(text: str) -> None:
     assert name_of(gzip.compress(text.encode())) is None
 
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("text", ["<!---->" * 3000, " " * 16_000, "<?" * 8000, "<!DOCTYPE " + "[" * 8000])
 def test_hostile_prologs_are_quick(text: str) -> None:
+    start = time.thread_time()
     assert name_of(text.encode()) is None
+    assert time.thread_time() - start < 5
 
 
 def test_animated_png_announces_its_frames_before_the_data() -> None:
