@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import time
 import io
+import time
 from collections.abc import Callable
 
 import pytest
