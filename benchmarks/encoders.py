@@ -1,9 +1,10 @@
 """Bytes and CPU of our default encoders at equal SSIMULACRA2, beside the defaults of others.
 
-``python -m benchmarks.encoders docs/quality.md`` also writes the table there. Each picture of
-`benchmarks.corpus` is encoded at our default quality. Others encode it at two qualities, and their bytes at
-our score are interpolated, or left out where the score is far beyond theirs. Transparent pictures are laid on
-white. PNG has no loss, so that only bytes and time count.
+``python -m benchmarks.encoders docs/quality.md`` also writes the table there, and with a number behind it
+takes only so many pictures of each kind. Each picture of `benchmarks.corpus` is encoded at our default
+quality. Others encode it at two qualities, and their bytes at our score are interpolated, or left out where
+the score is far beyond theirs. Transparent pictures are laid on white. PNG has no loss, so that only bytes
+and time count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,17 +24,25 @@ import numpy as np
 import pyvips
 from PIL import Image
 from tests.support import photos
+from tests.support.decoded import decode
 from tests.support.photos import Pixels
 
 from benchmarks.corpus import CORPUS
 from benchmarks.harness import Bound, print_table, stay_on_one_cpu, verdict, write_table
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import SaveSettings
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.similarity.ssimulacra2 import Original
 
 ROUNDS = 3
 ENOUGH = 0.1  # seconds of CPU in which rounds are not worth repeating
-QUALITIES: Mapping[str, Sequence[int]] = {"jpg": (70, 85), "webp": (70, 85), "avif": (50, 75), "png": (0,)}
+QUALITIES: Mapping[str, Sequence[int]] = {
+    "jpg": (70, 85),
+    "webp": (70, 85),
+    "avif": (50, 75),
+    "jxl": (60, 75),
+    "png": (0,),
+}
 MARKS = ("<!-- encoders -->", "<!-- end of encoders -->")
 BEYOND = 10.0  # points of score that bytes are extrapolated by at most
 
@@ -48,20 +57,21 @@ class Ratio:
     seconds: float
 
 
-def main(page: str | None = None) -> int:
+def main(page: str | None = None, most: str = "100") -> int:
     """Print the medians of each kind of picture; 1 if a bound is missed. Write them into a page, if given."""
     found: dict[tuple[str, str, str], list[Ratio]] = {}
     for kind, pictures in CORPUS.items():
-        for draw in pictures.values():
+        for draw in islice(pictures.values(), int(most)):
             pixels = _on_white(draw())
             for format in QUALITIES:
                 for name, ratio in _measure(format, pixels).items():
                     found.setdefault((format, name, kind), []).append(ratio)
         print(kind, flush=True)
     contenders = dict.fromkeys((format, name) for format, name, _ in found)
-    columns = ("format", "over the defaults of", *CORPUS)
+    counts = [f"{kind} ({min(int(most), len(pictures))})" for kind, pictures in CORPUS.items()]
+    columns = ("format", "over the defaults of", *counts)
     table = [
-        (format, name, *(_cell(found.get((format, name, kind), [])) for kind in CORPUS))
+        (FORMATS[format].title, name, *(_cell(found.get((format, name, kind), [])) for kind in CORPUS))
         for format, name in contenders
     ]
     print_table(columns, table)
@@ -76,11 +86,7 @@ def _measure(format: str, pixels: Pixels) -> dict[str, Ratio]:
 
     image = _image(pixels)
 
-    def ours(_: int) -> bytes:
-        data = save(image, SaveSettings(format=format)).data
-        assert data is not None
-        return data
-
+    ours = partial(_by_imgsvc, image, format)
     data = ours(0)
     size, score = len(data), _score(original, data)
     seconds = _seconds(ours, 0)
@@ -114,8 +120,15 @@ def _others(format: str, pixels: Pixels) -> dict[str, Encode]:
         },
         "webp": {"libvips, sharp": vips("webp"), "cwebp -sharp_yuv": vips("webp", smart_subsample=True)},
         "avif": {"sharp": vips("heif", compression="av1", subsample_mode="off"), "Pillow": pillow("AVIF")},
+        "jxl": {"our AVIF": partial(_by_imgsvc, image, "avif")},
         "png": {"libvips, sharp": vips("png"), "Pillow": pillow("PNG"), **_oxipng(pixels)},
     }[format]  # fmt: skip
+
+
+def _by_imgsvc(image: pyvips.Image, format: str, quality: int) -> bytes:
+    data = save(image, SaveSettings(format=format, quality=quality or None)).data
+    assert data is not None
+    return data
 
 
 def _image(pixels: Pixels) -> pyvips.Image:
@@ -142,8 +155,14 @@ def _oxipng(pixels: Pixels) -> dict[str, Encode]:
 def _score(original: Original | None, data: bytes) -> float:
     if original is None:
         return 100.0
+    return float(original.score(_rgb(_decoded(data))))
+
+
+def _decoded(data: bytes) -> Pixels:
+    if data.startswith((b"\xff\x0a", b"\0\0\0\x0cJXL ")):
+        return decode("jxl", data)[0]
     with Image.open(io.BytesIO(data)) as image:
-        return float(original.score(_rgb(np.asarray(image))))
+        return np.asarray(image)
 
 
 def _size_at(score: float, points: Sequence[tuple[float, int]]) -> float | None:

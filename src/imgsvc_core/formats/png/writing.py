@@ -42,6 +42,8 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
     width, height = size_of(image)
     if width * height > MOST_EXAMINED:
         return _write_large(image, settings, level, sink)
+    if settings.progressive:
+        image = image.copy_memory()  # its pixels are read twice, and may come in order only once
     way = best_way(to_array(image), level, photograph=settings.photograph)
     if settings.progressive:
         return _write_interlaced(way, image, level, sink)
