@@ -151,6 +151,10 @@ def test_layers_are_ordered_duplicated_and_removed(open_page: Open) -> None:
     head.focus()
     page.keyboard.press("Alt+ArrowDown")
     assert [layer["shape"]["color"] for layer in asked(page)["layers"]] == ["ff0000", "0000ff"]
+    for start, end in ((0, 1), (1, 0), (0, 1)):
+        item(page, start).get_by_role("button").first.drag_to(item(page, end).get_by_role("button").first)
+    assert [layer["shape"]["color"] for layer in asked(page)["layers"]] == ["0000ff", "ff0000"]
+    page.get_by_role("button", name="Move 1 Rectangle down").click()
     page.get_by_role("button", name="Duplicate 1 Rectangle").click()
     assert [layer["shape"]["color"] for layer in asked(page)["layers"]] == ["ff0000", "ff0000", "0000ff"]
     page.get_by_role("button", name="Remove 3 Rectangle").click()

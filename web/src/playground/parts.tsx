@@ -38,6 +38,7 @@ interface Selection {
 export function ArrayField({ path, part, most = Infinity, items, onEdit, selected, onSelect, ...known }: ArrayProps & Selection) {
   const group = known.parts.find(({ key }) => key === part);
   const [adding, setAdding] = useState(false);
+  const [dragged, setDragged] = useState<number | null>(null);
   if (!group) return null;
   const isFull = items.length >= most;
   const add = (item: Values) => {
@@ -56,7 +57,23 @@ export function ArrayField({ path, part, most = Infinity, items, onEdit, selecte
       {items.length > 1 && isLayers && <p class="note">Each layer lies over those before it.</p>}
       <ol>
         {items.map((item, place) => (
-          <li key={place} class="item" data-path={`${path}[${place}]`}>
+          <li
+            key={place}
+            class="item"
+            data-path={`${path}[${place}]`}
+            onDragOver={(event) => {
+              if (dragged === null) return; // a file, which the page takes
+              event.preventDefault();
+              event.stopPropagation();
+            }}
+            onDrop={(event) => {
+              if (dragged === null) return;
+              event.preventDefault();
+              event.stopPropagation();
+              move(dragged, place);
+              setDragged(null);
+            }}
+          >
             <ItemHead
               name={`${place + 1} ${isLayers ? titleOf(item) : group.title}`}
               kind={isLayers && titleOf(item).toLowerCase() !== contentOf(item) ? (contentOf(item) ?? "") : ""}
@@ -67,6 +84,7 @@ export function ArrayField({ path, part, most = Infinity, items, onEdit, selecte
               full={isFull}
               onToggle={() => onSelect(selected === place ? null : place)}
               onMove={(by) => move(place, place + by)}
+              onDrag={(begins) => setDragged(begins ? place : null)}
               onDuplicate={() => {
                 onEdit((before) => duplicated(before, place));
                 onSelect(place + 1);
@@ -129,13 +147,22 @@ interface HeadProps {
   full: boolean;
   onToggle: () => void;
   onMove: (by: number) => void;
+  onDrag: (begins: boolean) => void;
   onDuplicate: () => void;
   onRemove: () => void;
 }
 
-function ItemHead({ name, kind, open, wrong, first, last, full, onToggle, onMove, onDuplicate, onRemove }: HeadProps) {
+function ItemHead({ name, kind, open, wrong, first, last, full, onToggle, onMove, onDrag, onDuplicate, onRemove }: HeadProps) {
   return (
-    <div class={`item-head${wrong ? " wrong" : ""}`}>
+    <div
+      class={`item-head${wrong ? " wrong" : ""}`}
+      draggable={!(first && last)}
+      onDragStart={(event) => {
+        event.dataTransfer?.setData("text/plain", name);
+        onDrag(true);
+      }}
+      onDragEnd={() => onDrag(false)}
+    >
       <button
         type="button"
         aria-expanded={open}
