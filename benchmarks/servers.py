@@ -252,9 +252,12 @@ def _bounds(format: str, servers: Mapping[str, Found]) -> Sequence[Bound]:
     name = max(others, key=lambda name: statistics.median(load.rate for load in others[name].loads))
     pairs = zip(ours.loads, others[name].loads, strict=True)
     title = f"{format.upper()} over {name}"
-    rate = statistics.median(mine.rate / theirs.rate for mine, theirs in pairs)
+    rates, costs = zip(
+        *((mine.rate / theirs.rate, mine.cpu / theirs.cpu) for mine, theirs in pairs), strict=True
+    )
     return [
-        Bound(f"{title}: rate", rate, 1.1, at_least=True),
+        Bound(f"{title}: rate", statistics.median(rates), 1.1, at_least=True),
+        Bound(f"{title}: CPU", statistics.median(costs), 1 / 1.1),
         Bound(f"{title}: bytes", ours.size / others[name].size, 1.0),
         Bound(f"{title}: SSIMULACRA2", ours.score - others[name].score, 0.0, at_least=True),
     ]
