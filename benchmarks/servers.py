@@ -24,6 +24,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import attrs
@@ -51,6 +52,7 @@ SIZE = (2040, 1356)
 QUALITIES = {"jpg": 80, "png": None, "webp": 75, "avif": 65}
 CONNECTIONS = 2
 _AVIF_SPEED = 9
+_WARMING = 8
 
 _CYCLE = """
 local number = 0
@@ -212,8 +214,7 @@ def _results(address: Address, format: str) -> list[bytes]:
     for index in SCORED:
         url = address(format, f"{index:02d}.{format}")
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                results.append(answer.read())
+            results.append(_get(url))
         except urllib.error.HTTPError as error:
             print(f"{url} is left out, as it answers {error.code}.\n")
             return []
@@ -226,9 +227,17 @@ def _results(address: Address, format: str) -> list[bytes]:
     return results
 
 
+def _get(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        data: bytes = answer.read()
+        return data
+
+
 def _load(peer: Peer, url: str, seconds: int, folder: Path) -> Load:
     start, _, end = f"/{url.split('/', 3)[3]}".partition("{}")
     script = _CYCLE.format(number=NUMBER, start=start, end=end)
+    with ThreadPoolExecutor(CONNECTIONS) as clients:  # replaces workers that the end of a load before cost
+        list(clients.map(lambda index: _get(url.replace("{}", f"{index:02d}")), range(_WARMING)))
     return under_load(peer, url.replace("{}", "00"), script, seconds, folder, CONNECTIONS)
 
 
