@@ -319,7 +319,9 @@ def by_magick(job: Job, target: Path) -> list[str]:
         command += ["-convolve", ",".join(map(str, _WEIGHTS))]
     if job.format == "png":
         command += ["-define", "PNG:compression-level=6", "-define", "PNG:compression-filter=0"]
-    if job.quality:
+    if job.format == "tiff":
+        command += ["-depth", "8"]
+    if job.quality and job.format == "jpeg":
         command += ["-quality", str(job.quality)]
     return [*command, str(target)]
 
