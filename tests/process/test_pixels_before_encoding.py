@@ -281,7 +281,7 @@ def test_later_errors_name_the_variant() -> None:
 
 def test_pixels_of_variants_count_as_memory_together() -> None:
     big = np.zeros((3000, 3000, 3), np.uint8)
-    limits = imgsvc.Limits(memory_bytes=200_000_000)
+    limits = imgsvc.Limits(memory_bytes=230_000_000)
     some: dict[str, imgsvc.Request] = {str(number): {} for number in range(2)}
     assert len(imgsvc.process_variants(big, some, limits=limits)) == 2
     many: dict[str, imgsvc.Request] = {str(number): {} for number in range(9)}
