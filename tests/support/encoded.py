@@ -416,6 +416,15 @@ def avif_ten_bits() -> Encoded:
     return Encoded(format="avif", data=data, pixels=deep(), tolerance=0.03)
 
 
+def avif_animated() -> Encoded:
+    shown = frames()
+    pictures = [Image.fromarray(picture) for picture in shown]
+    data = pillow(
+        pictures[0], "AVIF", save_all=True, append_images=pictures[1:], duration=[5, 40, 333, 100], quality=90
+    )
+    return Encoded(format="avif", data=data, pixels=shown, delays=(5, 40, 333, 100), plays=0, tolerance=0.04)
+
+
 # TIFF
 
 
@@ -668,7 +677,7 @@ _MAKERS = (
     jp2_twelve_bits, png, png_gray, png_bilevel, png_palette, png_palette_alpha, png_alpha,
     png_deep, png_deep_gray, png_interlaced, apng, apng_deep, apng_disposals, gif, gif_animated,
     gif_disposals, webp, webp_lossless, webp_animated, heic, heic_alpha, heic_ten_bits, avif,
-    avif_ten_bits, jxl, jxl_lossy, jxl_gray,
+    avif_ten_bits, avif_animated, jxl, jxl_lossy, jxl_gray,
     jxl_alpha, jxl_deep, jxl_twelve_bits, jxl_animated, tiff, tiff_lzw, tiff_deep, tiff_alpha,
     tiff_cmyk, tiff_bilevel, tiff_palette,
     tiff_lab, tiff_tiled, tiff_tiled_planes, tiff_pyramid, tiff_big, tiff_float, bmp, bmp_palette,

@@ -133,6 +133,7 @@ class Format(abc.ABC):
         effort: How long the encoder may take, if it has such a setting.
         alpha: True if it carries transparency.
         animation: True if it carries several frames.
+        exact_animation: True if animations can be stored exactly, if stills can.
         depth: Bits per channel that the writer keeps at most.
         quality: Default quality 1 to 100; None if the format has no such setting.
         looks: Typical SSIMULACRA2 at the qualities 0, 10, 20 to 100, as `benchmarks.look` measures; by
@@ -173,6 +174,7 @@ class Format(abc.ABC):
     effort: ClassVar[Effort | None] = None
     alpha: ClassVar[bool] = True
     animation: ClassVar[bool] = False
+    exact_animation: ClassVar[bool] = True
     depth: ClassVar[int] = 8
     quality: ClassVar[int | None] = None
     looks: ClassVar[tuple[float, ...]] = (-64, -5, 35.7, 50.4, 57.9, 63, 65.9, 70.9, 76.7, 87.2, 96.1)

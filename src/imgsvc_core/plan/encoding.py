@@ -81,7 +81,7 @@ def exact_formats(
         return ()
     suitable = _suitable(info, accept, alpha=alpha, lossless=output.lossless)
     usual = [row for row in suitable if row.name in _EXACT[info.animated]]
-    return tuple(usual or (row for row in suitable if row.lossless))
+    return tuple(usual or (row for row in suitable if _is_exact(row, info)))
 
 
 def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
@@ -164,7 +164,7 @@ def _suitable(
     def rank(row: type[Format]) -> tuple[bool, bool, bool, bool, float]:
         """Return the sort key of a format: first what the picture needs, then what the client prefers."""
         keeps_motion, keeps_alpha = row.animation or not info.animated, row.alpha or not alpha
-        keeps_exactly = row.lossless or not lossless
+        keeps_exactly = _is_exact(row, info) or not lossless
         colorful = row.colorful or row is classic
         return keeps_motion, keeps_alpha, keeps_exactly, colorful, acceptable[row]
 
@@ -174,6 +174,11 @@ def _suitable(
     refused = {range_ for range_, weight in weights.items() if weight == 0}
     bearable = [row for row in (classic, *widespread, *ordered) if row.media_type not in refused]
     return ((*bearable, classic)[0],)
+
+
+def _is_exact(row: type[Format], info: ImageInfo) -> bool:
+    """Return True if a format can store the picture exactly."""
+    return row.lossless and (row.exact_animation or not info.animated)
 
 
 def _for_photographs(suitable: Sequence[type[Format]], info: ImageInfo) -> tuple[type[Format], ...]:

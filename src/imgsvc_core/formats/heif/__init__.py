@@ -104,16 +104,18 @@ class Heic(Heif):
 
 
 class Avif(Heif):
-    """AVIF, by libvips; small pictures of 8 bits with loss are written by Pillow, if it has the encoder."""
+    """AVIF, by libvips; animations and small lossy pictures of 8 bits are by Pillow, if it has AVIF."""
 
     name = "avif"
     title = "AVIF"
     media_type = "image/avif"
     shown_by_browsers = True
     suffixes = (".avif",)
-    reader = Coder(Memory(5.6), ("libvips:heifload_source",))
-    writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=12), ("libvips:av1",))
+    reader = Coder(Memory(5.6, one_by_one=True), ("libvips:heifload_source",))
+    writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=12, one_by_one=True), ("libvips:av1",))
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
+    animation = True
+    exact_animation = False
     quality = 60
     looks = (-17, 3.5, 22.6, 41.1, 56.5, 69.8, 76.9, 81.7, 85.9, 90.4, 97)
     becomes = "avif"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+import attrs
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
+from imgsvc_core.formats.heif.sequence import Sequence, read_sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.rgb_space import RgbSpace, from_code_points
@@ -79,18 +82,17 @@ class HeifHeader:
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
-    Further pictures of the file (bursts, thumbnails) and its image sequences are not counted. The coded data
-    may state colors as well, which is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
+    Of an animated AVIF they are those of its frames. Further pictures of the file (bursts, thumbnails) and
+    image sequences of HEIC are not counted. The coded data may state colors as well, which is ignored, as
+    ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
     properties = items.properties.get(items.primary, ())
     width, height = _upright_size(reader, properties)
     decoded = _decoded_pixels(reader, items)
-    coding = _read_coding(reader, items)
-    profile = any(
-        box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in _with_parts(items)
-    )
-    colors = _read_colors(reader, items)
+    coding = _coding(reader, _with_parts(items))
+    profile = _has_profile(reader, _with_parts(items))
+    colors = _colors(reader, _with_parts(items))
     info = ImageInfo(
         format=coding.format,
         width=width,
@@ -104,7 +106,31 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
         profile=profile,
         rgb_space=None if profile or colors is None else _rgb_space(reader, items, colors),
     )
+    if info.format == "avif" and (sequence := read_sequence(reader)) and len(sequence.delays) > 1:
+        info = _animated(reader, info, sequence)
     return info, HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
+
+
+def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> ImageInfo:
+    """Return the facts of a file whose frames are shown in place of its primary picture."""
+    coding, colors = _coding(reader, sequence.properties), _colors(reader, sequence.properties)
+    profile = _has_profile(reader, sequence.properties)
+    stated = None if profile or colors is None else colors
+    return attrs.evolve(
+        still,
+        width=sequence.width,
+        height=sequence.height,
+        colorspace="srgb" if coding.chroma else "gray",
+        subsample=_SUBSAMPLINGS.get(coding.chroma),
+        depth=8,  # as which frames are decoded
+        alpha=sequence.alpha,
+        decoded_pixels=None,
+        profile=profile,
+        rgb_space=stated and from_code_points(stated.primaries, stated.transfer, 0),
+        frames=len(sequence.delays),
+        delays=sequence.delays,
+        plays=sequence.plays,
+    )
 
 
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:
@@ -169,16 +195,20 @@ def _rgb_space(reader: HeaderReader, items: Items, colors: _Colors) -> RgbSpace 
     return from_code_points(colors.primaries, colors.transfer, peak)
 
 
-def _read_colors(reader: HeaderReader, items: Items) -> _Colors | None:
-    for box in _with_parts(items):
+def _has_profile(reader: HeaderReader, properties: Iterable[FileBox]) -> bool:
+    return any(box.kind == b"colr" and reader.read(box.start, 4) in _PROFILES for box in properties)
+
+
+def _colors(reader: HeaderReader, properties: Iterable[FileBox]) -> _Colors | None:
+    for box in properties:
         if box.kind == b"colr" and reader.read(box.start, 4) == b"nclx":
             primaries, transfer, flags = reader.unpack(">HH2xB", box.start + 4)
             return _Colors(primaries, transfer, bool(flags & _FULL_RANGE))
     return None
 
 
-def _read_coding(reader: HeaderReader, items: Items) -> _Coding:
-    for box in _with_parts(items):
+def _coding(reader: HeaderReader, properties: Iterable[FileBox]) -> _Coding:
+    for box in properties:
         if box.kind == b"hvcC":
             chroma, depth = reader.unpack("BB", box.start + 16)
             return _Coding("heic", 8 + (depth & 7), chroma & 3)

@@ -118,15 +118,18 @@ def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
             yield ExifBlock(kind_at, content)
 
 
-def metadata_places(reader: HeaderReader, items: Items) -> list[tuple[bytes, int, int]] | None:
+def metadata_places(
+    reader: HeaderReader, boxes: Mapping[bytes, FileBox]
+) -> list[tuple[bytes, int, int]] | None:
     """Return kind, start and length of the data of each item that is EXIF or XMP.
 
     Return None if the data of one is in several pieces or in another file.
     """
-    described = {number: kind for number, kind in items.kinds.items() if kind in _METADATA_KINDS}
+    kinds = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
+    described = {number: kind for number, kind, _ in kinds if kind in _METADATA_KINDS}
     if not described:
         return []
-    boxes, found = items.boxes, []
+    found = []
     if b"iloc" not in boxes:
         return None
     begins = {_IN_FILE: 0, **({_IN_ITEM_DATA: boxes[b"idat"].start} if b"idat" in boxes else {})}
@@ -146,6 +149,11 @@ def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
     meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
     if meta is None:
         raise reader.unsupported("it holds no still picture")
+    return boxes_of(reader, meta)
+
+
+def boxes_of(reader: HeaderReader, meta: FileBox) -> Mapping[bytes, FileBox]:
+    """Return the boxes of a ``meta`` box by kind."""
     return {box.kind: box for box in reversed(list(read_boxes(reader, meta.start + 4, meta.end)))}
 
 

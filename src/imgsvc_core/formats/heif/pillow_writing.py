@@ -22,9 +22,9 @@ from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.sink import Sink
 
-_FASTEST = 9  # the speed that is effort 0
+FASTEST = 9  # the speed that is effort 0
 _OPAQUE = 255
-_OPTIONS = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
+OPTIONS = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
 
 
 @functools.cache
@@ -52,13 +52,13 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     image = (image.colourspace("srgb") if image.bands < 3 else image).copy_memory()
     if image.bands == 4 and image[3].min() == _OPAQUE:  # the encoder would leave it out, too
         image = image.extract_band(0, n=3)
-    options = {option: data for name, option in _OPTIONS.items() if (data := blob(image, name))}
+    options = {option: data for name, option in OPTIONS.items() if (data := blob(image, name))}
     mode = "RGBA" if image.bands == 4 else "RGB"
     encoded = io.BytesIO()
     picture = Image.frombytes(mode, size_of(image), image.write_to_memory())
     with encoder("avif"):
         picture.save(
-            encoded, "AVIF", quality=settings.quality, speed=_FASTEST - effort, autotiling=False,
+            encoded, "AVIF", quality=settings.quality, speed=FASTEST - effort, autotiling=False,
             subsampling=":".join(subsampling), max_threads=_threads(image), **options,
         )  # fmt: skip
     sink.write(encoded.getvalue())

@@ -22,6 +22,10 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     Raises:
         MissingDependency: there is no decoder for HEVC.
     """
+    if picture.info.animated:
+        from imgsvc_core.formats.heif import animation
+
+        return animation.read(picture, settings)
     by_libvips = availability.reader_backend(picture.name) == "libvips"
     return _read_by_libvips(picture, settings) if by_libvips else _read_by_pillow_heif(picture)
 

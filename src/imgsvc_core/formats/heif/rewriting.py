@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.heif import Heif
-from imgsvc_core.formats.heif.items import metadata_places
+from imgsvc_core.formats.heif.items import boxes_of, metadata_places
+from imgsvc_core.formats.heif.sequence import descriptions
 from imgsvc_core.formats.metadata import Blocks, beside_stored
 from imgsvc_core.formats.settings import MetadataPolicy
 
@@ -19,11 +20,17 @@ def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
     """
     if policy == "keep":
         return bytes(picture.source.buffer())
-    places = metadata_places(picture.header_reader, picture.header.items)
-    if places is None:
+    reader = picture.header_reader
+    of_tracks, described = descriptions(reader)
+    listed = [picture.header.items.boxes, *(boxes_of(reader, box) for box in of_tracks)]
+    places = [metadata_places(reader, boxes) for boxes in listed]
+    if None in places:
         return None
     data = bytearray(picture.source.buffer())
-    for kind, start, length in places:
+    for box in described:
+        data[box.begin + 4 : box.begin + 8] = b"free"
+        data[box.start : box.end] = bytes(box.end - box.start)
+    for kind, start, length in {place for several in places for place in several or ()}:
         old = bytes(data[start : start + length])
         if kind == b"Exif":
             kept = beside_stored(Blocks(exif=old[len(_BEFORE_EXIF) :]), policy, 1).exif or _EMPTY

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import PROFILE, has
+from imgsvc_core._runtime.vipsimage import PROFILE, frame_count, has
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.boxes import make_box
@@ -42,6 +42,10 @@ def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Si
     effort = codec_effort(row.name, settings.effort)
     if not isinstance(effort, int):  # a preset of x265
         effort = settings.effort or 0
+    if frame_count(image) > 1:
+        from imgsvc_core.formats.heif import animation
+
+        return animation.write(image, settings, sink, effort)
     if row.name == "avif" and pillow_writing.suits(image, settings):
         return pillow_writing.write(image, settings, sink, effort)
     return _write_by_libvips(

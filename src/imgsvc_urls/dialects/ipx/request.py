@@ -234,7 +234,7 @@ def _output(asked: Mapping[str, tuple[Any, ...]], format_: str | None, info: Ima
         output["quality"] = quality or _QUALITIES.get(name, _QUALITY)
     elif name == "png" and quality:
         output["colors"] = _MOST_COLORS
-    if info.animated and "animated" not in asked and name != "gif":
+    if info.animated and (name == "avif" or ("animated" not in asked and name != "gif")):
         output["frames"] = 1
     if name == "jpg":
         output |= {"encoding": "progressive", "subsampling": "420"}

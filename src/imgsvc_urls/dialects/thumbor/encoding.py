@@ -57,7 +57,7 @@ class Encoding:
         format_ = named_format(filters) or self._unnamed_format(info, accepted, opaque=opaque)
         row = FORMATS[format_]
         output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
-        if "cover" in asked and info.format == "gif":
+        if ("cover" in asked and info.format == "gif") or (info.animated and format_ == "avif"):
             output["frames"] = 1
         if row.quality is not None:
             usual = {"heic": _HEIC_QUALITY, **dict(self.qualities)}.get(format_, self.quality)

@@ -1,0 +1,168 @@
+"""The frames of an animated AVIF, which are the samples of a track (ISO/IEC 14496-12, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
+from imgsvc_core.formats.reader import HeaderReader
+
+_STILL_BRAND = b"avif"  # as the major brand: the primary picture is meant, also beside a track
+_PICTURES, _CODED = b"pict", b"av01"
+_ENTRY_HEAD = 78  # bytes of a sample entry before its boxes
+_MOST_FRAMES = 1 << 16
+_LONGEST_DELAY = (1 << 31) - 1
+_REPEATS = 1  # flag of an edit list
+
+
+@frozen
+class Sequence:
+    """The frames of a file: their size, milliseconds of each, plays (0 for ever), if there is alpha.
+
+    ``properties`` are the boxes that describe the coded frames.
+    """
+
+    width: int
+    height: int
+    delays: tuple[int, ...]
+    plays: int
+    alpha: bool
+    properties: tuple[FileBox, ...]
+
+
+@frozen
+class _Track:
+    """A track of pictures: its number, and the number of the track that it is the transparency of."""
+
+    box: FileBox
+    media: FileBox
+    number: int
+    duration: int | None
+    alpha_of: int
+
+
+def read_sequence(reader: HeaderReader) -> Sequence | None:
+    """Read the frames that decoders show, or None if they show the primary picture."""
+    movie = read_movie(reader)
+    if movie is None or reader.read(8, 4) == _STILL_BRAND:
+        return None
+    tracks = [track for box in tracks_of(reader, movie) if (track := _read_track(reader, box))]
+    shown = next((track for track in tracks if not track.alpha_of), None)
+    if shown is None:
+        return None
+    table = _inside(reader, shown.media, b"minf", b"stbl")
+    width, height, properties = _read_entry(reader, table)
+    timescale, _ = _times(reader, _inside(reader, shown.media, b"mdhd"), 4)
+    return Sequence(
+        width,
+        height,
+        _read_delays(reader, table, timescale),
+        _read_plays(reader, shown),
+        any(track.alpha_of == shown.number for track in tracks),
+        properties,
+    )
+
+
+def tracks_of(reader: HeaderReader, movie: FileBox) -> Iterator[FileBox]:
+    """Yield the tracks of a movie."""
+    return (box for box in read_boxes(reader, movie.start, movie.end) if box.kind == b"trak")
+
+
+def descriptions(reader: HeaderReader) -> tuple[list[FileBox], list[FileBox]]:
+    """Return the boxes that list the items of tracks, and those that hold other descriptions of movies."""
+    movie = read_movie(reader)
+    if movie is None:
+        return [], []
+    inside = list(read_boxes(reader, movie.start, movie.end))
+    of_tracks = [
+        box for track in tracks_of(reader, movie) for box in read_boxes(reader, track.start, track.end)
+    ]
+    other = [box for box in (*inside, *of_tracks) if box.kind == b"udta"]
+    other += [box for box in inside if box.kind == b"meta"]
+    return [box for box in of_tracks if box.kind == b"meta"], other
+
+
+def read_movie(reader: HeaderReader) -> FileBox | None:
+    """Return the box that holds tracks, if there is one."""
+    return next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov"), None)
+
+
+def _inside(reader: HeaderReader, box: FileBox, *kinds: bytes) -> FileBox:
+    for kind in kinds:
+        found = first_box(reader, box, kind)
+        if found is None:
+            raise reader.corrupt(f"its frames have no {kind.decode()!r} box")
+        box = found
+    return box
+
+
+def _times(reader: HeaderReader, box: FileBox, before: int) -> tuple[int, int | None]:
+    """Return the number before a duration, and the duration, None if it is endless.
+
+    Both follow the times of creation and change. ``before`` are the bytes from that number to the duration.
+    """
+    wide = reader.byte(box.start)
+    start = box.start + (20 if wide else 12)
+    (number,) = reader.unpack(">I", start)
+    (duration,) = reader.unpack(">Q" if wide else ">I", start + before)
+    return number, None if duration == (1 << (64 if wide else 32)) - 1 else duration
+
+
+def _read_track(reader: HeaderReader, box: FileBox) -> _Track | None:
+    """Return a track if it is of pictures."""
+    media = _inside(reader, box, b"mdia")
+    handler = _inside(reader, media, b"hdlr")
+    reference = first_box(reader, box, b"tref")
+    auxiliary = None if reference is None else first_box(reader, reference, b"auxl")
+    if auxiliary is None and reader.read(handler.start + 8, 4) != _PICTURES:
+        return None
+    number, duration = _times(reader, _inside(reader, box, b"tkhd"), 8)
+    alpha_of = 0 if auxiliary is None else reader.unpack(">I", auxiliary.start)[0]
+    return _Track(box, media, number, duration, alpha_of)
+
+
+def _read_entry(reader: HeaderReader, table: FileBox) -> tuple[int, int, tuple[FileBox, ...]]:
+    """Return the size of frames, and the boxes that describe them."""
+    entries = _inside(reader, table, b"stsd")
+    entry = next(
+        (box for box in read_boxes(reader, entries.start + 8, entries.end) if box.kind == _CODED), None
+    )
+    if entry is None:
+        raise reader.unsupported("its frames are not coded as AV1")
+    width, height = reader.unpack(">HH", entry.start + 24)
+    reader.check_size(width, height)
+    return width, height, tuple(read_boxes(reader, entry.start + _ENTRY_HEAD, entry.end))
+
+
+def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[int, ...]:
+    """Return the milliseconds of each frame. The last time stands for all that follow."""
+    (frames,) = reader.unpack(">I", _inside(reader, table, b"stsz").start + 8)
+    if not 1 <= frames <= _MOST_FRAMES:
+        raise reader.corrupt(f"it has {frames:,} frames, at most {_MOST_FRAMES:,} are possible")
+    times = _inside(reader, table, b"stts")
+    (runs,) = reader.unpack(">I", times.start + 4)
+    delays: list[int] = []
+    for run in range(runs):
+        count, ticks = reader.unpack(">II", times.start + 8 + 8 * run)
+        delay = min(round(1000 * ticks / max(1, timescale)), _LONGEST_DELAY)
+        left = frames - len(delays)
+        delays += [delay] * (left if run == runs - 1 else min(count, left))
+        if len(delays) == frames:
+            return tuple(delays)
+    raise reader.corrupt("it does not tell the times of its frames")
+
+
+def _read_plays(reader: HeaderReader, track: _Track) -> int:
+    """Return how often the frames play, 0 for ever, as they do without an edit list."""
+    edits = first_box(reader, track.box, b"edts")
+    listed = None if edits is None else first_box(reader, edits, b"elst")
+    if listed is None or track.duration is None:
+        return 0
+    version, flags, count = reader.unpack(">B2xBI", listed.start)
+    if not flags & _REPEATS:
+        return 1
+    (once,) = reader.unpack(">Q" if version else ">I", listed.start + 8)
+    if count != 1 or not once:
+        raise reader.corrupt("its edit list is impossible")
+    return max(1, min(-(-track.duration // int(once)), _LONGEST_DELAY))

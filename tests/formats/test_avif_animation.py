@@ -1,0 +1,174 @@
+"""Animated AVIF: frames, times, plays, alpha and metadata, and damage."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import pyvips
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import imgsvc_core as imgsvc
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.loading import load
+from imgsvc_core.formats.probe import probe
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.plan.encoding import choose_formats
+from imgsvc_core.spec import Output
+from tests.support import libavif
+from tests.support.encoded import encoded, frames, gray, transparent
+from tests.support.handmade import pillow
+from tests.support.photos import moving_frames
+
+AVIF: dict[str, Any] = {"output": {"format": "avif", "quality": 90}}
+PLACE = b"WGS-84 by hand"
+_ACCEPT = "image/avif,image/webp,image/*,*/*;q=0.8"
+
+
+def webp(pictures: Any, delays: list[int], plays: int = 0, **options: Any) -> bytes:
+    first, *rest = (Image.fromarray(picture) for picture in pictures)
+    return pillow(
+        first, "WEBP", save_all=True, append_images=rest, duration=delays, loop=plays, lossless=True,
+        minimize_size=False, **options,
+    )  # fmt: skip
+
+
+def apng(pictures: Any, delays: list[int], plays: int = 0, **options: Any) -> bytes:
+    first, *rest = (Image.fromarray(picture) for picture in pictures)
+    return pillow(first, "PNG", save_all=True, append_images=rest, duration=delays, loop=plays, **options)
+
+
+def pixels_of(data: bytes) -> Any:
+    image = load(probe(ByteSource(data)), LoadSettings(all_frames=True, sequential=False))
+    assert isinstance(image, pyvips.Image)
+    pixels = image.numpy()
+    return pixels.reshape(-1, imgsvc.inspect(data).height, *pixels.shape[1:])
+
+
+@given(
+    delays=st.lists(st.integers(1, 60_000), min_size=2, max_size=6),
+    plays=st.integers(0, 900),
+    alpha=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_times_are_those_that_libavif_tells(delays: list[int], plays: int, alpha: bool) -> None:
+    pictures = np.stack([transparent()[:24, :32] for _ in delays])
+    pictures[..., 0] += np.arange(len(delays), dtype=np.uint8)[:, None, None] * 40
+    source = apng(pictures if alpha else pictures[..., :3], delays, plays)
+    result = imgsvc.process(source, AVIF)
+    assert libavif.times(result.data) == (tuple(delays), plays, alpha)
+    found = imgsvc.inspect(result.data)
+    for facts in (result.output, found):
+        assert (facts.delays, facts.plays, facts.frames) == (tuple(delays), plays, len(delays))
+        assert (facts.alpha, facts.width, facts.height) == (alpha, 32, 24)
+
+
+def test_facts_are_those_of_other_writers() -> None:
+    made = encoded("avif_animated")
+    found = imgsvc.inspect(made.data)
+    assert libavif.times(made.data) == (found.delays, found.plays, found.alpha)
+
+
+@pytest.mark.parametrize("bands", [1, 3, 4])
+def test_frames_come_back(bands: int) -> None:
+    pictures = frames(5)[..., :bands] if bands > 1 else np.stack([gray(), gray()[::-1], gray()[:, ::-1]])
+    if bands == 4:
+        pictures[..., 3] = transparent()[..., 3]
+    source = apng(pictures, [50] * len(pictures))
+    result = imgsvc.process(source, {"output": {"format": "avif", "quality": 97, "subsampling": "444"}})
+    back, shown = pixels_of(result.data), pictures
+    assert len(back) == len(pictures)
+    if bands == 1:
+        shown = np.repeat(pictures[..., None], 3, axis=3)
+    visible = np.ones(shown.shape[:3], bool) if bands < 4 else shown[..., 3] > 250
+    wrong = np.abs(back.astype(int) - shown)[visible].mean()
+    assert wrong < 4
+    if bands == 4:
+        assert np.abs(back[..., 3].astype(int) - shown[..., 3]).mean() < 4
+
+
+def test_a_still_result_is_the_first_frame() -> None:
+    data = encoded("avif_animated").data
+    still = imgsvc.process(data, {"output": {"format": "png"}})
+    assert still.output.frames == 1
+    assert still.notes == ("Only the first of 4 frames is kept.",)
+    assert np.abs(still.to_numpy().astype(int)[..., :3] - frames()[0][..., :3]).mean() < 4
+
+
+def test_operations_and_looks_apply_to_all_frames() -> None:
+    source = webp(moving_frames(4, 90, 60), [40] * 4)
+    result = imgsvc.process(source, {"resize": {"width": 45}, "output": {"format": "avif", "look": 60}})
+    assert (result.output.width, result.output.height, result.output.frames) == (45, 30, 4)
+    assert (result.output.look or 0) >= 60
+
+
+def test_gray_animations_of_others_stay_gray() -> None:
+    first, *rest = (Image.fromarray(picture) for picture in (gray(), gray()[::-1]))
+    data = pillow(first, "AVIF", save_all=True, append_images=rest, duration=70, quality=90)
+    assert imgsvc.inspect(data).colorspace == "gray"
+    assert pixels_of(data).shape == (2, 64, 96)
+    assert np.abs(pixels_of(data)[1].astype(int) - gray()[::-1]).mean() < 4
+
+
+def test_what_a_client_accepts_decides() -> None:
+    info = imgsvc.inspect(webp(moving_frames(3, 40, 30), [40] * 3))
+    chosen = {
+        accept: choose_formats(Output(format="auto"), info, accept=accept)[0][0].name
+        for accept in (_ACCEPT, "image/webp,*/*", "image/avif", "*/*")
+    }
+    assert chosen == {_ACCEPT: "avif", "image/webp,*/*": "webp", "image/avif": "avif", "*/*": "gif"}
+    lossless = choose_formats(Output(format="auto", lossless=True), info, accept=_ACCEPT)[0]
+    assert [row.name for row in lossless] == ["webp"]
+    result = imgsvc.process(
+        webp(moving_frames(3, 40, 30), [40] * 3), {"output": {"format": "auto"}}, accept="image/avif"
+    )
+    assert (result.output.format, result.output.frames) == ("avif", 3)
+
+
+def test_exact_animations_are_refused() -> None:
+    source = webp(moving_frames(3, 40, 30), [40] * 3)
+    with pytest.raises(imgsvc.UnsupportedOperation, match="Animated AVIF cannot be lossless"):
+        _ = imgsvc.process(source, {"output": {"format": "avif", "lossless": True}}).data
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
+def test_metadata_goes_without_touching_pixels(policy: str) -> None:
+    exif = Image.Exif()
+    exif[0x8298], exif[0x8825] = "Held by Ann", {1: "N", 18: PLACE.decode()}
+    first, *rest = (Image.fromarray(picture) for picture in frames())
+    data = pillow(first, "AVIF", save_all=True, append_images=rest, duration=70, exif=exif.tobytes())
+    assert PLACE in data
+    kept = imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}})
+    assert (PLACE in kept.data, b"Held by Ann" in kept.data) == (policy == "keep", policy != "strip")
+    assert np.array_equal(pixels_of(kept.data), pixels_of(data))
+    again = imgsvc.process(data, {"output": {"format": "avif", "metadata": policy}}).data
+    assert (PLACE in again, b"Held by Ann" in again) == (policy == "keep", policy != "strip")
+
+
+def test_damaged_animations_are_shown_or_refused() -> None:
+    data = encoded("avif_animated").data
+    head = data.index(b"mdat")
+    draw = random.Random(7)
+    refused = []
+    for number in range(500):
+        damaged = bytearray(data)
+        end = head if number % 3 else len(data)
+        for _ in range(draw.randint(1, 4)):
+            damaged[draw.randrange(8, end)] = draw.randrange(256)
+        damaged = damaged[: None if number % 5 else draw.randrange(9, len(data))]
+        try:
+            _ = imgsvc.process(bytes(damaged), {"output": {"format": "png"}}).to_numpy()
+            pixels_of(bytes(damaged))
+        except imgsvc.ImgsvcError as error:
+            refused.append(error.message)
+    assert 50 < len(refused) < 450
+    assert all(message.endswith(".") for message in refused)
+
+
+def test_more_frames_than_limits_allow() -> None:
+    with pytest.raises(imgsvc.ImageTooLarge):
+        imgsvc.process(encoded("avif_animated").data, limits=imgsvc.Limits(frames=3))
