@@ -296,9 +296,9 @@ def _output(
     if frame := _frame(called, info):
         output["frame"] = frame
     limits = [limit for item in filters if item.name == "max_frames" and (limit := item.whole()) > 0]
-    if info.animated and not _animates(row):
+    if info.animated and row.animation and not _animates(row):
         output["frames"] = 1
-    elif info.animated and limits:
+    elif info.animated and _animates(row) and limits:
         output["frames"] = min(*limits, info.frames)
     if name == "jpg":
         output["encoding"] = "baseline"
