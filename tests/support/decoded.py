@@ -8,7 +8,7 @@ import numpy as np
 import pyvips
 from PIL import Image
 
-from tests.support import libjxl
+from tests.support import libavif, libjxl
 from tests.support.photos import Pixels
 
 
@@ -36,6 +36,8 @@ def decode(format: str, data: bytes) -> tuple[Pixels, tuple[int, ...], int | Non
     with Image.open(io.BytesIO(data)) as picture:
         if getattr(picture, "n_frames", 1) > 1:
             shown, delays, plays = _decode_frames(picture)
+            if format == "avif":
+                delays, plays, _ = libavif.times(data)
             return (_deep_frames(data) if data[24] == 16 and format == "apng" else shown), delays, plays
         if format == "avif" or (format in ("png", "apng") and data[24] == 16):
             return _decode_by_vips(format, data), (), None
