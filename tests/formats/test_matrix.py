@@ -99,7 +99,7 @@ def test_conversion_keeps_the_picture(name: str, target: str) -> None:
     assert facts.profile == ("profile" in row.metadata and blob(image, PROFILE) is not None)
     if image.hasalpha() and target not in ("gif", "webp", "apng", "avif"):
         assert facts.alpha
-    deep = expected.dtype == np.uint16
+    deep = expected.dtype == np.uint16 and not (target == "avif" and variant.animated)
     bilevel = target in ("png", "apng") and not image.hasalpha() and len(np.unique(expected)) == 2
     assert facts.depth == (1 if bilevel else min(row.depth, 16) if deep else 8)
 

@@ -51,8 +51,8 @@ def test_a_still_picture(accept: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("accept", "animated", "alpha", "expected"),
     [
-        ("image/avif,image/webp", True, False, "webp"),
-        ("image/avif,*/*", True, False, "gif"),
+        ("image/avif,image/webp", True, False, "avif"),
+        ("image/avif,*/*", True, False, "avif"),
         ("image/jpeg,image/gif;q=0.1", True, False, "gif"),
         ("image/apng,image/png", True, False, "apng"),
         ("image/jpeg", True, False, "jpg"),

@@ -146,7 +146,7 @@ async def test_ranges(site: Site) -> None:
         ("photos/photo.jpg", "*/*", "image/jpeg"),
         ("photos/deep/ü %.png", "*/*", "image/png"),
         ("photos/deep/ü %.png", "image/webp,*/*", "image/webp"),
-        ("photos/moving.gif", CHROME, "image/webp"),
+        ("photos/moving.gif", CHROME, "image/avif"),
         ("photos/moving.gif", "*/*", "image/gif"),
     ],
 )
