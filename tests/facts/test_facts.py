@@ -228,6 +228,13 @@ def test_gray_allows_4_levels_between_channels(place: int, difference: int, expe
     assert facts_of(pixels)["gray"] is expected
 
 
+@pytest.mark.parametrize(("opacity", "expected"), [(0, True), (1, False)])
+def test_gray_looks_at_no_invisible_pixel(opacity: int, expected: bool) -> None:
+    pixels = np.full((20, 20, 4), 128, np.uint8)
+    pixels[7, 9] = 255, 0, 0, opacity
+    assert facts_of(pixels)["gray"] is expected
+
+
 @pytest.mark.parametrize("name", ["astronaut", "camera"])
 def test_facts_of_a_source_are_those_of_its_plain_result(name: str) -> None:
     assert imgsvc.inspect(photo(name), facts=ALL).facts == facts_of(photo(name))

@@ -116,6 +116,8 @@ def test_white_becomes_transparent() -> None:
     made = filtered(corner, WithoutWhite())
     assert made[0, 0].tolist() == [200, 255, 255, 255]
     assert made[9, 9].tolist() == [255, 255, 255, 0]
+    faint = filtered(np.dstack([corner, np.full((10, 10), 90, np.uint8)]), WithoutWhite())
+    assert (faint[0, 0, 3], faint[9, 9, 3]) == (90, 0)
 
 
 def test_alpha_stays_unless_it_is_negated() -> None:
