@@ -201,12 +201,12 @@ class Search:
         """Return the lowest quality that should have the look, by the curve of the format and some tries."""
         curve = gaps(self.row.looks)
         short = 0 if high <= _HIGHEST else max(0, len(tries) - 1)
-        wanted = _gap(self.look + _AIM * 2**short)
+        wanted = gap(self.look + _AIM * 2**short)
         if not tries:
-            return _lowest(curve, wanted)
+            return lowest_quality(curve, wanted)
         near = sorted(tries, key=lambda one: (one.quality not in (low, high), abs(one.look - self.look)))
         stretch = min(max(self._stretch(near[:2]), _STRETCH[0]), _STRETCH[1])
-        return _lowest(curve, curve[near[0].quality] + (wanted - _gap(near[0].look)) / stretch)
+        return lowest_quality(curve, curve[near[0].quality] + (wanted - gap(near[0].look)) / stretch)
 
     def _stretch(self, tries: Sequence[Try]) -> float:
         """Return how much more the look depends on the quality than is typical, by two tries."""
@@ -214,15 +214,16 @@ class Search:
             return 1.0
         curve, (first, second) = gaps(self.row.looks), tries
         run = curve[second.quality] - curve[first.quality]
-        return (_gap(second.look) - _gap(first.look)) / run if abs(run) > _LEAST_RUN else 1.0
+        return (gap(second.look) - gap(first.look)) / run if abs(run) > _LEAST_RUN else 1.0
 
 
-def _gap(look: float) -> float:
+def gap(look: float) -> float:
     """Return the logarithm of what a look lacks of 100."""
     return math.log(max(100 - look, _LEAST_GAP))
 
 
-def _lowest(curve: Sequence[float], wanted: float) -> int:
+def lowest_quality(curve: Sequence[float], wanted: float) -> int:
+    """Return the lowest quality at which a curve of `gaps` is at most as wide as wanted, or 100."""
     return next((quality for quality in range(1, _HIGHEST) if curve[quality] <= wanted), _HIGHEST)
 
 
@@ -232,4 +233,4 @@ def gaps(looks: tuple[float, ...]) -> tuple[float, ...]:
     width = _HIGHEST // (len(looks) - 1)
     ends = itertools.pairwise(looks)
     between = [low + (high - low) * step / width for low, high in ends for step in range(width)]
-    return tuple(map(_gap, (*between, looks[-1])))
+    return tuple(map(gap, (*between, looks[-1])))
