@@ -36,7 +36,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 from imgsvc_http.workers.pool import ForkedWorkers
-from imgsvc_http.workers.tasks import Describe, Preview, Process, Translate
+from imgsvc_http.workers.tasks import Describe, Preview, Process, Scores, Translate
 from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_urls.dialects import ForeignUrl
 
@@ -229,14 +229,7 @@ class Pipeline:
         """
         account_id = counter.account_id
         layers = await self._layers(account_id, request)
-        task = Process(
-            name=source.name,
-            spec=request.spec,
-            limits=request.limits,
-            watermarks=await self._pictures(account_id, request.spec, layers),
-            accept=accept,
-            plan=request.plan,
-        )
+        task = await self._unstored(account_id, request, source, layers, accept=accept)
         async with charged(counter):
             work = task if window is None else Preview(task, window)
             outcome = await self.workers.run(work, source.path, account=account_id)
@@ -245,6 +238,42 @@ class Pipeline:
         timing = {"fetch": round(layers.fetch_ms, 3), **facts["timing"], "store": 0.0}
         text = result_text(id_, facts["told"], None, None, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
+
+    async def scores(
+        self, request: ProcessingRequest, counter: Counter, source: Source, looks: tuple[float, ...]
+    ) -> Mapping[str, Any]:
+        """Return the points and notes of a result as `Scores` does. They count together as one picture.
+
+        Raises:
+            ImgsvcError: the picture cannot be processed.
+            Refusal: the quota is used up, or too many requests wait.
+        """
+        account_id = counter.account_id
+        layers = await self._layers(account_id, request)
+        task = Scores(await self._unstored(account_id, request, source, layers), looks)
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=account_id)
+        note_phases(outcome.facts["timing"])
+        return outcome.facts
+
+    async def _unstored(
+        self,
+        account_id: str,
+        request: ProcessingRequest,
+        source: Source,
+        layers: LayerPictures,
+        *,
+        accept: str | None = None,
+    ) -> Process:
+        """Return the work of a request whose result is not stored."""
+        return Process(
+            name=source.name,
+            spec=request.spec,
+            limits=request.limits,
+            watermarks=await self._pictures(account_id, request.spec, layers),
+            accept=accept,
+            plan=request.plan,
+        )
 
     async def describe(
         self,

@@ -1,4 +1,7 @@
-"""Previews of the playground: a source is sent once, and each preview of it names it."""
+"""Previews of the playground: a source is sent once, and each preview of it names it.
+
+So does each part of a curve of bytes against look.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,13 @@ from imgsvc_http.call import Call
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
 from imgsvc_http.gate import quota
 from imgsvc_http.pipeline import Source
-from imgsvc_http.receiving.processing_request import parse_request, request_body_schema
+from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
 from imgsvc_http.routing import Route
 from imgsvc_http.workers.tasks import Inspect
 
 _MOST_SIDE = 16_384
+_MOST_LOOKS = 8
+_HIGHEST_LOOK = 99
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +48,26 @@ class KeptSourceAnswer:
     """The source."""
 
     source: KeptSource
+
+
+@attrs.frozen(kw_only=True)
+class Point:
+    """A file of a result."""
+
+    bytes: int = documented("Its size.")
+    look: float | None = documented(
+        "Its SSIMULACRA2. Null if it has too many pixels.", schema={"maximum": 100}
+    )
+    quality: int | None = documented("Its quality, in formats that have one.")
+    encode: float = documented("How long it took to encode, in milliseconds.")
+
+
+@attrs.frozen(kw_only=True)
+class Scores:
+    """The size and look of files of a result."""
+
+    points: tuple[Point, ...]
+    notes: tuple[str, ...] = documented("What the format cannot hold.")
 
 
 async def keep(call: Call) -> KeptSourceAnswer:
@@ -107,19 +132,9 @@ async def preview(call: Call) -> Response:
     picture is reduced to it, and formats that browsers do not show become PNG. The facts are those of the
     result itself.
     """
-    asked = await call.json()
-    if not isinstance(asked, dict) or not isinstance(asked.get("request"), dict):
-        raise invalid("request", "The body must be an object with the 'request'")
+    asked, request = await _asked(call)
     window = _window_of(asked.get("window"))
     services = call.services
-    call.document = asked["request"]
-    request = parse_request(
-        call.document,
-        services.settings.limits,
-        fetching=False,
-        binary_header=call.binary_header,
-        presets=await services.presets.of(call.account),
-    )
     accept = combined(call.request.headers, "Accept") if request.is_binary else None
     counter = quota.Count(services.quota, call.account)
     id_ = call.request.match_info["source"]
@@ -130,6 +145,51 @@ async def preview(call: Call) -> Response:
     if request.is_binary:
         return picture(done.text, done.data, done.media_type, call.app.names)
     return finished(done.text)
+
+
+async def scores(call: Call) -> Scores:
+    """Tell the size and look of a result of a kept source or an example, without its pixels.
+
+    The body has the ``request``, and may have ``looks``. With them, one file is made for each, in the format
+    of the request and in a quality that has about that look. All of them count as one picture.
+    """
+    asked, request = await _asked(call)
+    looks = _looks_of(asked.get("looks"))
+    counter = quota.Count(call.services.quota, call.account)
+    id_ = call.request.match_info["source"]
+    async with _opened(call, id_) as path:
+        facts = await call.services.pipeline.scores(request, counter, Source(path, id_), looks)
+    return Scores(points=tuple(Point(**point) for point in facts["points"]), notes=tuple(facts["notes"]))
+
+
+async def _asked(call: Call) -> tuple[dict[str, Any], ProcessingRequest]:
+    """Return the body of a call, and the request in it."""
+    asked = await call.json()
+    if not isinstance(asked, dict) or not isinstance(asked.get("request"), dict):
+        raise invalid("request", "The body must be an object with the 'request'")
+    call.document = asked["request"]
+    request = parse_request(
+        call.document,
+        call.services.settings.limits,
+        fetching=False,
+        binary_header=call.binary_header,
+        presets=await call.services.presets.of(call.account),
+    )
+    return asked, request
+
+
+def _looks_of(given: object) -> tuple[float, ...]:
+    """Return the looks that are asked for."""
+    if given is None:
+        return ()
+    if isinstance(given, list) and 1 <= len(given) <= _MOST_LOOKS and all(map(_is_look, given)):
+        return tuple(map(float, given))
+    expected = f"The 'looks' must be an array of 1 to {_MOST_LOOKS} numbers within 1 to {_HIGHEST_LOOK}"
+    raise invalid("looks", expected)
+
+
+def _is_look(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= _HIGHEST_LOOK
 
 
 def _window_of(given: object) -> tuple[int, int] | None:
@@ -174,20 +234,24 @@ def _owner(call: Call) -> str:
     return key_id
 
 
-def _body_schema() -> dict[str, Any]:
-    side = {"type": "integer", "minimum": 1, "maximum": _MOST_SIDE}
-    return {
-        "type": "object",
-        "properties": {
-            "request": request_body_schema(fetching=False),
-            "window": {
-                "type": ["object", "null"],
-                "properties": {"width": side, "height": side},
-                "required": ["width", "height"],
-            },
-        },
-        "required": ["request"],
-    }
+_SIDE = {"type": "integer", "minimum": 1, "maximum": _MOST_SIDE}
+_WINDOW = {
+    "type": ["object", "null"],
+    "properties": {"width": _SIDE, "height": _SIDE},
+    "required": ["width", "height"],
+}
+_LOOKS = {
+    "type": ["array", "null"],
+    "items": {"type": "number", "minimum": 1, "maximum": _HIGHEST_LOOK},
+    "minItems": 1,
+    "maxItems": _MOST_LOOKS,
+}
+
+
+def _body_schema(**more: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a body with a request and more."""
+    properties = {"request": request_body_schema(fetching=False), **more}
+    return {"type": "object", "properties": properties, "required": ["request"]}
 
 
 _SOURCE = path_parameter("source", "Id of a kept source, or the name of an example.")
@@ -231,10 +295,23 @@ ROUTES = (
         "Playground",
         answer=Preview,
         parameters=(_SOURCE,),
-        bodies={"application/json": _body_schema()},
+        bodies={"application/json": _body_schema(window=_WINDOW)},
         failures=(402, 404),
         scope="process",
         binary=True,
+        is_queued=True,
+    ),
+    Route(
+        "POST",
+        "/playground/scores/{source}",
+        scores,
+        "Size and look of a result",
+        "Playground",
+        answer=Scores,
+        parameters=(_SOURCE,),
+        bodies={"application/json": _body_schema(looks=_LOOKS)},
+        failures=(402, 404),
+        scope="process",
         is_queued=True,
     ),
 )

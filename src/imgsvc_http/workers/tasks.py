@@ -9,6 +9,7 @@ import io
 import pickle
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -155,6 +156,39 @@ class Preview:
         shown = imgsvc.process(made.data, request, limits=self.limits, digest=False, threads=threads)
         media_type = FORMATS[shown.output.format].media_type
         return TaskResult({**made.facts, "media_type": media_type}, shown.data)
+
+
+@attrs.frozen
+class Scores:
+    """Tell the bytes and the look of what a spec asks for, or of files in the same format with other looks.
+
+    There is no picture in its result.
+    """
+
+    process: Process
+    looks: tuple[float, ...]
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the work."""
+        return self.process.limits
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        """Return the ``points`` by their fields, the ``notes`` of the result, and the ``timing``."""
+        from imgsvc_core.similarity.curve import curve, point_as_asked  # NumPy
+
+        started, task = time.perf_counter(), self.process
+        find = partial(curve, looks=self.looks) if self.looks else point_as_asked
+        points, notes = find(
+            source,
+            task.spec,
+            limits=task.limits,
+            watermarks=task.watermarks,
+            name=task.name,
+            threads=threads,
+        )
+        timing = {"process": round(1000 * (time.perf_counter() - started), 3)}
+        return TaskResult({"points": [*map(attrs.asdict, points)], "notes": notes, "timing": timing})
 
 
 def _write(path: Path, data: bytes) -> int:
