@@ -31,6 +31,7 @@ CALLS = {
     ("post", "/1.0/watermarks"),
     ("post", "/1.0/webhooks/{id}/retry"),
     ("post", "/playground/previews/{source}"),
+    ("post", "/playground/scores/{source}"),
     ("post", "/playground/sources"),
     ("post", "/playground/urls"),
 }

@@ -859,6 +859,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/playground/scores/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            /** @constant */
+                            success: true;
+                            code: number;
+                            points: {
+                                bytes: number;
+                                look: number | null;
+                                quality: number | null;
+                                encode: number;
+                            }[];
+                            notes: string[];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/playground/sources": {
         parameters: {
             query?: never;

@@ -20,6 +20,7 @@ import {
   withValues,
 } from "./request";
 import { LayerBoxes } from "./layerboxes";
+import { useLooked } from "./looked";
 import { Results } from "./results";
 import * as calls from "./calls";
 import { keys, ServiceError, takeLocalKey, told } from "../shared/service";
@@ -27,7 +28,7 @@ import { hashOf, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar, urlIn } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "../shared/text";
-import type { Declarations, Group, ImageFacts, Other, Request, Size, Source } from "./types";
+import type { Declarations, Group, ImageFacts, Request, Size, Source } from "./types";
 
 const NO_SIZE: Size = { width: 1000, height: 1000 };
 const DRAWN_FORMAT = "webp";
@@ -64,7 +65,6 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const [selected, select] = useState<number | null>(null);
   const [dropping, setDropping] = useState(false);
   const [window, setWindow] = useState<Size | null>(null);
-  const [looked, setLooked] = useState<Looked | null>(null);
 
   const document = useMemo(() => toDocument(request, groups), [request, groups]);
   // A drawn crop is not part of the preview below it, so a new preview is made only if this text changes.
@@ -73,9 +73,9 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   );
   const asked = useMemo(() => JSON.parse(text) as Document, [text]);
   const { shown: own, error, busy, sent } = usePreview(locked ? null : source, asked, window, header);
-  const isLooked = own !== null && looked?.source === own.source && looked.document === own.document;
-  const shown = isLooked ? { ...own, result: looked.other.result } : own;
+  const { looking, shown, made, labels, busy: isLooking } = useLooked(own, source, window, header);
   const result = shown?.result ?? null;
+  const look = looking.show;
 
   const lock = useCallback(async (why: string) => {
     if (await takeLocalKey()) {
@@ -88,12 +88,6 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   }, []);
   const resize = useCallback((next: Size) => {
     setWindow((before) => (before?.width === next.width && before.height === next.height ? before : next));
-  }, []);
-  const latest = useRef<Shown | null>(null);
-  latest.current = own;
-  const look = useCallback((other: Other | null) => {
-    const of = latest.current;
-    setLooked(other && of && { source: of.source, document: of.document, other });
   }, []);
   const newest = useRef<Promise<Source> | null>(null);
   const open = useCallback(async (opening: Promise<Source>) => {
@@ -135,8 +129,8 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const escape = useCallback(() => {
     setDrawing(null);
     select(null);
-    setLooked(null);
-  }, []);
+    look(null);
+  }, [look]);
   useShortcuts(undo, redo, escape);
   useEffect(() => {
     const load = () => location.reload(); // somebody pasted the address of another request
@@ -181,15 +175,14 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         />
         <Stage
           shown={shown}
-          label={isLooked ? looked.other.result.facts.output.format : "Result"}
-          busy={busy || opening}
+          labels={labels}
+          busy={busy || opening || isLooking}
           waiting={waitingFor(source, sent, opening)}
           stale={error !== null}
           plain={drawing !== null || isSelected}
           onWindow={resize}
           onDownload={() => {
-            const of = isLooked ? { ...own, ...looked.other } : own;
-            if (of) download(of, declarations).catch((reason: unknown) => setNotice(told(reason)));
+            if (made) download(made, declarations).catch((reason: unknown) => setNotice(told(reason)));
           }}
         >
           {drawing && result && shown?.document === asked && shown.source === source && (
@@ -223,7 +216,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         <p class="hidden" role="status">
           {opening ? "Opening the picture …" : result && !busy && !error ? spoken(result.facts.output) : ""}
         </p>
-        <Results {...{ declarations, source, request, document, shown, set }} onLook={look} />
+        <Results {...{ declarations, source, request, document, own, shown, looking, set }} />
       </main>
       <Controls
         groups={groups}
@@ -254,13 +247,6 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       )}
     </div>
   );
-}
-
-/** The result in another format, which is looked at beside the original of a request. */
-interface Looked {
-  source: Source;
-  document: Document;
-  other: Other;
 }
 
 /** Returns what the page waits for before it can show a new source. */

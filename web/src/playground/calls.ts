@@ -2,7 +2,7 @@
 
 import { type Answer, address, authorization, call, get, post, refused, ServiceError, UNREACHABLE } from "../shared/service";
 import type { Document } from "./request";
-import type { Declarations, Facts, Result, Size, Source, SourceFacts } from "./types";
+import type { Declarations, Facts, Result, Scores, Size, Source, SourceFacts } from "./types";
 import { WHOLE } from "./view";
 
 const STATIC_FALLBACK = "png";
@@ -146,11 +146,7 @@ function worthwhile(source: Source, window: Size | undefined): Size | undefined 
   return window && (lastBytes.get(source) ?? Infinity) < SOON_MS * speed ? WHOLE : window;
 }
 
-/**
- * Processes a source. If the service does not have it any more, it is sent again.
- *
- * Without a window, the picture is the result itself.
- */
+/** Processes a source. Without a window, the picture is the result itself. */
 export async function preview(
   { source, document, window: shownIn }: { source: Source; document: Document; window?: Size },
   header: string,
@@ -173,6 +169,16 @@ export async function preview(
     lastBytes.set(source, facts.output.bytes);
     return { shown, facts, milliseconds: performance.now() - started, window: window ?? WHOLE };
   };
+  return withId(source, ask, signal, onProgress);
+}
+
+/** Asks the service about a source by its id. If the service does not have it any more, it is sent again. */
+async function withId<Found>(
+  source: Source,
+  ask: (id: string) => Promise<Found>,
+  signal?: AbortSignal,
+  onProgress: (share: number) => void = () => undefined,
+): Promise<Found> {
   const id = await kept(source, onProgress);
   signal?.throwIfAborted();
   try {
@@ -182,6 +188,30 @@ export async function preview(
     sendings.delete(source);
     return ask(await kept(source, onProgress));
   }
+}
+
+const MOST_SCORES = 200; // of a source
+const knownScores = new WeakMap<Source, Map<string, Scores>>();
+
+/** Returns size and look of a result, or of files that have about some looks. The service is asked once for each source. */
+export async function scores(source: Source, request: Document, looks: number[] | null, signal: AbortSignal): Promise<Scores> {
+  const known = knownScores.get(source) ?? new Map<string, Scores>();
+  knownScores.set(source, known);
+  const body = JSON.stringify({ request, looks });
+  const found =
+    known.get(body) ??
+    (await withId(
+      source,
+      (id) => {
+        const at = `playground/scores/${encodeURIComponent(id)}`;
+        return post("/playground/scores/{source}", { at, headers: JSON_HEADERS, body, signal });
+      },
+      signal,
+    ));
+  known.delete(body); // so that it becomes the newest one
+  known.set(body, found);
+  for (const oldest of [...known.keys()].slice(0, -MOST_SCORES)) known.delete(oldest);
+  return found;
 }
 
 /** Returns a source in a form that the browser can show: its file, or a copy of it that the service makes. */

@@ -1,79 +1,96 @@
-/** The same result in several formats: their size, difference and time. */
+/** The same result in several formats: their size, look and time, and what each takes for a look. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { dssim, lumaOf } from "./dssim";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { Chart } from "./chart";
+import { type Row, type Rows, useCurves, useRows, type Wanted } from "./compared";
+import { atLook, bytesAt, type Curves, hasLook, LEAST, MOST, open, promised, USUAL, wordOf } from "./curve";
 import type { Change } from "./history";
-import { type Document, toDocument, valuesOf, withFormat } from "./request";
-import { told } from "../shared/service";
-import { preview } from "./calls";
+import type { Looking } from "./looked";
+import { type Document, toDocument, withFormat } from "./request";
 import * as text from "../shared/text";
-import type { Declarations, Other, Request, Result, Source } from "./types";
+import type { Declarations, Group, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
   source: Source | null;
   request: Request;
+  /** The result that is shown. */
   result: Result | null;
+  /** The result of the request. */
+  own: Result | null;
+  looking: Looking;
   set: (change: Change) => void;
-  onLook: (other: Other | null) => void;
 }
 
-interface Row extends Other {
-  /** Undefined until the pixels before encoding are loaded, which takes longest. */
-  difference?: number;
-}
-
-/** The rows by format. A text says why there is no row. */
-type Rows = Readonly<Record<string, Row | string>>;
-
-const STILL = ["avif", "webp", "jpg"];
-const TRANSPARENT = ["avif", "webp", "png", "jpg"];
+const STILL = ["avif", "jxl", "webp", "jpg"];
+const TRANSPARENT = ["avif", "jxl", "webp", "png", "jpg"];
 const MOVING = ["webp", "gif", "apng", "avif"];
-const REFERENCE = "png";
-const DELAY_MS = 400;
+const USUAL_PAIR = ["jpg", "avif"];
 
-export function Formats({ declarations, source, request, result, set, onLook }: Props) {
-  const { groups, metadata_header: header } = declarations;
-  const { frames = 1, alpha = false } = result?.facts.input ?? {};
-  const moves = frames > 1;
-  const compared = moves ? MOVING : alpha ? TRANSPARENT : STILL;
-  const documents = useMemo(
-    () => Object.fromEntries(compared.map((format) => [format, toDocument(withFormat(request, groups, format), groups)])),
-    [compared, request, groups],
-  );
-  const { flatten, background } = valuesOf(request, "output");
-  const reference = { ...toDocument(request, groups), output: { format: REFERENCE, flatten, background } };
-  useEffect(() => () => onLook(null), [onLook]);
-  const { rows, isDone } = useComparison(source, JSON.stringify({ reference, documents }), header);
-  if (typeof rows === "string") return <p class="error">{rows}</p>;
-  const largest = Math.max(...Object.values(rows).map((row) => (typeof row === "string" ? 0 : row.result.facts.output.bytes)));
-  const listed = compared.some((format) => format === result?.facts.output.format);
+export function Formats({ declarations, source, request, result, own, looking, set }: Props) {
+  const { groups } = declarations;
+  const { show } = looking;
+  const formats = useFormats(groups, own);
+  const documents = byFormat(formats, (format) => toDocument(withFormat(request, groups, format), groups));
+  const { found: rows, isDone } = useRows(source, JSON.stringify(documents));
+  const output = groups.find(({ key }) => key === "output");
+  const drawn = formats.filter((format) => output && hasLook(output, format));
+  const { width = 0, height = 0, frames = 1 } = own?.facts.output ?? {};
+  const wanted: Wanted = {
+    documents: byFormat(drawn, (format) => toDocument(open(request, groups, format), groups)),
+    pixels: width * height * frames,
+    moves: (own?.facts.input.frames ?? 1) > 1,
+  };
+  const { found, isDone: isDrawn } = useCurves(source, JSON.stringify(wanted), isDone);
+  const [look, setLook] = useState(() => Math.min(MOST, promised(request) ?? USUAL));
+  useEffect(() => () => show(null), [show]);
+  const use = (format: string, at: number) => {
+    setLook(at);
+    set((request) => atLook(request, groups, format, at));
+  };
   return (
-    <>
-      {!listed && <Losses losses={result?.facts.notes} />}
-      <table class="formats" aria-busy={!isDone}>
+    <div class="compare">
+      <div>
+        <div class="chart-head">
+          <h3>Bytes against look</h3>
+          <p role="status">{looking.left && looking.right && toldOf(looking.left, looking.right)}</p>
+        </div>
+        <Chart
+          curves={found.curves}
+          asked={askedIn(rows)}
+          look={look}
+          onChoose={(at, format) => (format === undefined ? setLook(at) : use(format, at))}
+        />
+        <Pair {...{ formats: drawn, request, groups, looking, look, setLook }} />
+        {Object.entries(found.failures).map(([format, failure]) => (
+          <p key={format} class="error">
+            {format}: {failure}
+          </p>
+        ))}
+      </div>
+      <table class="formats" aria-busy={!isDone || !isDrawn}>
         <thead>
           <tr>
             <th scope="col">Format</th>
             <th scope="col">Size</th>
-            <td />
-            <th
-              scope="col"
-              title={`1 / SSIM − 1 of luma against the pixels before encoding${moves ? ", of the first frame" : ""}; 0 is the same`}
-            >
-              DSSIM
+            <th scope="col" title="SSIMULACRA2 against the pixels before encoding: 70 is good, and 90 the same to the eye">
+              Look
             </th>
-            <th scope="col">Encoding</th>
+            <th scope="col" class="time">
+              Encoding
+            </th>
             <td />
+            <th scope="col">At look {look}</th>
           </tr>
         </thead>
-        {compared.map((format) => (
+        {formats.map((format) => (
           <tbody key={format} data-format={format}>
             <tr>
               <th scope="row">
-                <Look row={rows[format]} format={format} shown={result} onLook={onLook} />
+                <span class={`swatch of-${format}`} />
+                <LookAt row={rows[format]} format={format} shown={result} onLook={() => show({ left: null, right: documents[format] ?? {} })} />
               </th>
-              <Cells row={rows[format]} largest={largest} />
+              <Cells row={rows[format]} />
               <td>
                 <button
                   type="button"
@@ -83,12 +100,138 @@ export function Formats({ declarations, source, request, result, set, onLook }: 
                   Use
                 </button>
               </td>
+              <td>
+                <AtLook {...{ format, look, curves: found.curves }} isUsed={request.output?.format === format && promised(request) === look} onUse={use} />
+              </td>
             </tr>
             <RowOfLosses row={rows[format]} />
           </tbody>
         ))}
       </table>
-    </>
+    </div>
+  );
+}
+
+/** Returns the formats to compare, with that of the result. They stay the same as long as these do. */
+function useFormats(groups: Group[], own: Result | null): string[] {
+  const { frames = 1, alpha = false } = own?.facts.input ?? {};
+  const format = own?.facts.output.format ?? "";
+  return useMemo(() => {
+    const known = groups.find(({ key }) => key === "output")?.params.find(({ name }) => name === "format")?.options;
+    const usual = (frames > 1 ? MOVING : alpha ? TRANSPARENT : STILL).filter((one) => known?.includes(one));
+    return usual.includes(format) || !known?.includes(format) ? usual : [...usual, format];
+  }, [groups, frames, alpha, format]);
+}
+
+function byFormat(formats: string[], document: (format: string) => Document): Record<string, Document> {
+  return Object.fromEntries(formats.map((format) => [format, document(format)]));
+}
+
+/** Returns the files that the request asks for, as curves of one point. */
+function askedIn(rows: Rows): Curves {
+  const known = Object.entries(rows).flatMap(([format, row]) => {
+    if (typeof row === "string" || row.point.look === null) return [];
+    return [[format, [{ ...row.point, look: row.point.look }]]];
+  });
+  return Object.fromEntries(known) as Curves;
+}
+
+interface PairProps {
+  formats: string[];
+  request: Request;
+  groups: Group[];
+  looking: Looking;
+  look: number;
+  setLook: (look: number) => void;
+}
+
+/** Chooses a look, and shows two formats at it beside each other. */
+function Pair({ formats, request, groups, looking, look, setLook }: PairProps) {
+  const [chosen, setChosen] = useState(USUAL_PAIR);
+  const [first = "", second = ""] = chosen.every((format) => formats.includes(format)) ? chosen : formats;
+  const isShown = Boolean(looking.shown?.left);
+  const show = (left: string, right: string, at: number) => {
+    const document = (format: string) => toDocument(atLook(request, groups, format, at), groups);
+    looking.show({ left: document(left), right: document(right) });
+  };
+  const choose = (left: string, right: string) => {
+    setChosen([left, right]);
+    if (isShown) show(left, right, look);
+  };
+  if (formats.length < 2) return null;
+  return (
+    <div class="pair">
+      <label class="look-slider">
+        <span>Look</span>
+        <input
+          type="range"
+          min={LEAST}
+          max={MOST}
+          value={look}
+          aria-valuetext={`${look}, ${wordOf(look)}`}
+          onInput={(event) => setLook(event.currentTarget.valueAsNumber)}
+          onChange={(event) => {
+            if (isShown) show(first, second, event.currentTarget.valueAsNumber);
+          }}
+        />
+        <output>
+          {look} {wordOf(look)}
+        </output>
+      </label>
+      <Choice label="Compare" {...{ formats, value: first }} onChoose={(format) => choose(format, second)} />
+      <Choice label="with" {...{ formats, value: second }} onChoose={(format) => choose(first, format)} />
+      <button type="button" aria-pressed={isShown} onClick={() => (isShown ? looking.show(null) : show(first, second, look))}>
+        Side by side
+      </button>
+      {looking.error && <p class="error">{looking.error}</p>}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  formats: string[];
+  value: string;
+  onChoose: (format: string) => void;
+}
+
+function Choice({ label, formats, value, onChoose }: ChoiceProps) {
+  const id = useId();
+  return (
+    <div class="choice-of-format">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+        {formats.map((format) => (
+          <option key={format}>{format}</option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** Returns what two results take for their looks. */
+function toldOf(left: Result, right: Result): string {
+  const [one, other] = [left.facts.output, right.facts.output];
+  return `${one.format} ${text.bytes(one.bytes)}, ${other.format} ${text.bytes(other.bytes)} (${text.change(one.bytes, other.bytes)})`;
+}
+
+interface AtLookProps {
+  format: string;
+  look: number;
+  curves: Curves;
+  isUsed: boolean;
+  onUse: (format: string, look: number) => void;
+}
+
+/** What a format takes for a look, by its curve. */
+function AtLook({ format, look, curves, isUsed, onUse }: AtLookProps) {
+  const curve = curves[format];
+  const bytes = curve && bytesAt(curve, look);
+  if (typeof bytes !== "number") return null;
+  return (
+    <button type="button" aria-pressed={isUsed} aria-label={`Use ${format} at look ${look}: about ${text.bytes(bytes)}`} onClick={() => onUse(format, look)}>
+      ≈ {text.bytes(bytes)}
+    </button>
   );
 }
 
@@ -97,8 +240,15 @@ export function Losses({ losses }: { losses: string[] | undefined }) {
   return losses?.length ? <p class="loss">{losses.join(" ")}</p> : null;
 }
 
+interface LookAtProps {
+  row: Row | string | undefined;
+  format: string;
+  shown: Result | null;
+  onLook: () => void;
+}
+
 /** Shows the result in a format beside the original. */
-function Look({ row, format, shown, onLook }: LookProps) {
+function LookAt({ row, format, shown, onLook }: LookAtProps) {
   if (typeof row !== "object") return <>{format}</>;
   return (
     <button
@@ -106,22 +256,15 @@ function Look({ row, format, shown, onLook }: LookProps) {
       class="look"
       aria-pressed={shown?.facts.output.format === format}
       title={`Show ${format} beside the original`}
-      onClick={() => onLook(row)}
+      onClick={onLook}
     >
       {format}
     </button>
   );
 }
 
-interface LookProps {
-  row: Row | string | undefined;
-  format: string;
-  shown: Result | null;
-  onLook: (other: Other | null) => void;
-}
-
 function RowOfLosses({ row }: { row: Row | string | undefined }) {
-  const losses = typeof row === "object" ? row.result.facts.notes : undefined;
+  const losses = typeof row === "object" ? row.notes : undefined;
   if (!losses?.length) return null;
   return (
     <tr class="losses">
@@ -133,74 +276,20 @@ function RowOfLosses({ row }: { row: Row | string | undefined }) {
   );
 }
 
-function Cells({ row, largest }: { row: Row | string | undefined; largest: number }) {
+function Cells({ row }: { row: Row | string | undefined }) {
   if (typeof row === "string") {
     return (
-      <td class="refused" colSpan={4}>
+      <td class="refused" colSpan={3}>
         {row}
       </td>
     );
   }
+  const point = row?.point;
   return (
     <>
-      <td class="amount">{row ? text.bytes(row.result.facts.output.bytes) : "…"}</td>
-      <td class="meter">
-        <span style={{ width: row ? `${(row.result.facts.output.bytes / largest) * 100}%` : "0" }} />
-      </td>
-      <td class="amount">{row ? (row.difference?.toFixed(4) ?? "…") : ""}</td>
-      <td class="amount">{row ? text.milliseconds(row.result.facts.timing.encode) : ""}</td>
+      <td class="amount">{point ? text.bytes(point.bytes) : "…"}</td>
+      <td class="amount">{point && (point.look?.toFixed(1) ?? "–")}</td>
+      <td class="amount time">{point && text.milliseconds(point.encode)}</td>
     </>
   );
-}
-
-interface Asked {
-  reference: Document;
-  documents: Record<string, Document>;
-}
-
-/** The rows for one source and one request. */
-interface Compared {
-  source: Source | null;
-  asked: string;
-  rows: Rows | string;
-  isDone: boolean;
-}
-
-const NOTHING: Compared = { source: null, asked: "", rows: {}, isDone: false };
-
-/** Returns the rows so far, or why there are none. Documents come as text, so that equal ones compare as equal. */
-function useComparison(source: Source | null, asked: string, header: string): Pick<Compared, "rows" | "isDone"> {
-  const [found, setFound] = useState(NOTHING);
-  useEffect(() => {
-    if (!source) return;
-    const abort = new AbortController();
-    const known: Record<string, Row | string> = {};
-    const show = (rows: Rows | string, isDone = false) => {
-      if (!abort.signal.aborted) setFound({ source, asked, rows, isDone });
-    };
-    const made = async (document: Document): Promise<Row> => {
-      return { document, result: await preview({ source, document }, header, abort.signal) };
-    };
-    const compare = async () => {
-      const { reference, documents } = JSON.parse(asked) as Asked;
-      for (const [format, document] of Object.entries(documents)) {
-        if (abort.signal.aborted) return;
-        known[format] = await made(document).catch(told);
-        show({ ...known });
-      }
-      const pixels = await lumaOf((await made(reference)).result.shown);
-      for (const [format, row] of Object.entries(known)) {
-        if (typeof row === "string" || abort.signal.aborted) continue;
-        known[format] = { ...row, difference: dssim(pixels, await lumaOf(row.result.shown)) };
-        show({ ...known });
-      }
-      show({ ...known }, true);
-    };
-    const timer = setTimeout(() => void compare().catch((reason: unknown) => show(told(reason), true)), DELAY_MS);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [source, asked, header]);
-  return found.source === source && found.asked === asked ? found : NOTHING;
 }

@@ -47,9 +47,15 @@ interface State {
  *
  * The newest request wins. An older one may still finish if it is quick, so that the picture follows a moving slider.
  * If it is not, it is aborted, and the service stops its work. If the service cannot be reached, the request is
- * repeated until it answers.
+ * repeated until it answers. Without a source, the service is not asked any more.
  */
-export function usePreview(source: Source | null, document: Document, window: Size | null, header: string): Preview {
+export function usePreview(
+  source: Source | null,
+  document: Document,
+  window: Size | null,
+  header: string,
+  withOriginal = true,
+): Preview {
   const [{ shown, failed, busy }, setState] = useState<State>({ shown: null, failed: null, busy: false });
   const [sent, setSent] = useState<number | null>(null);
   const [attempt, setAttempt] = useState(0);
@@ -61,10 +67,16 @@ export function usePreview(source: Source | null, document: Document, window: Si
 
   // An effect after the next frame would begin each preview some milliseconds later.
   useLayoutEffect(() => {
-    if (!source || !window || !header) return;
+    if (!source || !window || !header) {
+      if (source) return;
+      waiting.current = null;
+      running.current?.abort.abort();
+      return;
+    }
     const before = latest.current;
     if (before?.source === source && before.document === document && covers(before.result, window)) return;
     const originalOf = (asked: Source): Promise<Blob | null> => {
+      if (!withOriginal) return Promise.resolve(null);
       const known = originals.current.get(asked) ?? viewable(asked, header).catch(() => null);
       originals.current.set(asked, known);
       return known;
@@ -88,7 +100,8 @@ export function usePreview(source: Source | null, document: Document, window: Si
           }),
         );
       } catch (reason) {
-        if (!abort.signal.aborted) {
+        if (abort.signal.aborted) setState((before) => ({ ...before, busy: false }));
+        else {
           const error = reason instanceof ServiceError ? reason : new ServiceError(NO_ANSWER, told(reason));
           setState(({ shown: before }) => ({
             shown: before?.source === asked.source ? before : null,
@@ -118,7 +131,7 @@ export function usePreview(source: Source | null, document: Document, window: Si
     }
     const timer = setTimeout(() => overtaken.abort.abort(), PATIENCE_MS);
     return () => clearTimeout(timer);
-  }, [source, document, window, header, attempt]);
+  }, [source, document, window, header, withOriginal, attempt]);
 
   const error = failed && failed.source === source && failed.document === document ? failed.error : null;
   useEffect(() => {

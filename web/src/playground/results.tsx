@@ -4,21 +4,23 @@ import { useId, useState } from "preact/hooks";
 import { Code } from "./code";
 import { Formats, Losses } from "./formats";
 import type { Change } from "./history";
+import type { Looking } from "./looked";
 import { Plan } from "./plan";
 import type { Shown } from "./preview";
 import type { Document } from "./request";
 import * as text from "../shared/text";
-import type { Declarations, Other, Request, Result, Source } from "./types";
+import type { Declarations, Request, Result, Source } from "./types";
 
 interface Props {
   declarations: Declarations;
   source: Source | null;
   request: Request;
   document: Document;
+  /** The result of the request. */
+  own: Shown | null;
   shown: Shown | null;
+  looking: Looking;
   set: (change: Change) => void;
-  /** Shows another result beside the original, or that of the request again. */
-  onLook: (other: Other | null) => void;
 }
 
 const TABS = ["Result", "Formats", "Code"] as const;
@@ -60,7 +62,7 @@ export function Results(props: Props) {
       <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
         {tab !== "Formats" && <Losses losses={result?.facts.notes} />}
         {tab === "Result" && shown && <Numbers result={shown.result} />}
-        {tab === "Formats" && <Formats {...props} result={result} />}
+        {tab === "Formats" && <Formats {...props} result={result} own={props.own?.result ?? null} />}
         {tab === "Code" && <Code {...props} result={result} />}
       </div>
     </section>

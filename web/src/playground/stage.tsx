@@ -9,8 +9,8 @@ import { covers, dragged, neededPixels, placed, type Point, scaled, type View, v
 
 interface Props {
   shown: Shown | null;
-  /** What the result is called beside the original. */
-  label: string;
+  /** What the original and the result are called. */
+  labels: [string, string];
   busy: boolean;
   /** What has to happen before the next picture can be made, if it takes long. */
   waiting: string;
@@ -33,7 +33,7 @@ const LINE = 16;
 const LATE_MS = 300;
 const OWN_POINTERS = ".divider, .crop, .layer-box";
 
-export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
+export function Stage({ shown, labels, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
   const [divider, setDivider] = useState(50);
   const [view, setView] = useState<View | null>(null);
   const frame = useRef<HTMLDivElement>(null);
@@ -99,7 +99,7 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
               class="before"
               ref={before}
               src={originalUrl}
-              alt="Original"
+              alt={labels[0]}
               draggable={false}
               onLoad={play}
               style={{ clipPath: `inset(0 ${hidden}% 0 0)` }}
@@ -109,10 +109,10 @@ export function Stage({ shown, label, busy, waiting, stale, plain, onWindow, onD
         </div>
         {compared && (
           <div class="compared" style={styleOf(part)}>
-            <Divider at={divider} onMove={setDivider} />
+            <Divider label={`Divider between ${labels[0]} and ${labels[1]}`} at={divider} onMove={setDivider} />
             <p class="labels" aria-hidden="true">
-              <span>Original</span>
-              <span>{label}</span>
+              <span>{labels[0]}</span>
+              <span>{labels[1]}</span>
             </p>
           </div>
         )}
@@ -161,15 +161,15 @@ function isOwn(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(OWN_POINTERS) !== null;
 }
 
-/** The line between original and result. It stays in the visible part of the picture, which is its parent. */
-function Divider({ at, onMove }: { at: number; onMove: (change: (at: number) => number) => void }) {
+/** The line between two pictures. It stays in the visible part of the picture, which is its parent. */
+function Divider({ label, at, onMove }: { label: string; at: number; onMove: (change: (at: number) => number) => void }) {
   const bounded = (place: number) => Math.min(100, Math.max(0, place));
   return (
     <div
       class="divider"
       role="slider"
       tabIndex={0}
-      aria-label="Divider between original and result"
+      aria-label={label}
       aria-valuemin={0}
       aria-valuemax={100}
       aria-valuenow={Math.round(at)}

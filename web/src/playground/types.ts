@@ -31,6 +31,7 @@ export interface Values {
 export type Request = Readonly<Record<string, Values>>;
 
 export type Facts = Answer<"/playground/previews/{source}", "post">;
+export type Scores = Answer<"/playground/scores/{source}", "post">;
 export type ImageFacts = Facts["input"];
 export type SourceFacts = Pick<ImageFacts, "width" | "height" | "orientation" | "frames">;
 export type LayerBox = NonNullable<Facts["layers"]>[number];
@@ -49,10 +50,10 @@ export interface Source {
   url?: string;
 }
 
-/** A result of another document than that of the request, such as one in another format. */
-export interface Other {
-  document: Record<string, unknown>;
-  result: Result;
+/** What is shown in place of the result of the request: that of another document, beside the original or a second one. */
+export interface Look {
+  left: Record<string, unknown> | null;
+  right: Record<string, unknown>;
 }
 
 /** The facts of a result, and the picture that the browser shows of it. */

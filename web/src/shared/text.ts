@@ -6,6 +6,12 @@ export function bytes(count: number): string {
   return `${(count / 1e6).toPrecision(3)} MB`;
 }
 
+/** Returns a round size, such as 50 kB. */
+export function round(count: number): string {
+  if (count < 1000) return `${count} B`;
+  return count < 1e6 ? `${count / 1e3} kB` : `${count / 1e6} MB`;
+}
+
 export function milliseconds(count: number): string {
   return `${count < 10 ? count.toFixed(1) : Math.round(count)} ms`;
 }
