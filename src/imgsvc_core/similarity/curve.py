@@ -23,7 +23,7 @@ from imgsvc_core.targets.result import Result
 
 _MOST_SCORED = 40_000_000  # pixels of all frames, which take some seconds
 _LEAST_PROMISE = 30.0
-_PROMISES = ("quality", "look", "lossless", "max_bytes", "if_smaller", "keep_pixels")
+_PROMISES = ("quality", "look", "lossless", "max_bytes", "if_smaller", "keep_pixels", "transcode")
 _SHARE = 0.5  # of the distance to what is typical; all of it ends far off at other looks
 
 

@@ -184,7 +184,11 @@ def test_two_formats_are_shown_beside_each_other_at_the_same_look(open_page: Ope
     jpg, avif = labels(page)
     assert jpg.startswith("jpg ")
     assert avif.startswith("avif ")
-    assert page.locator(".chart-head [role=status]", has_text="avif").inner_text().startswith(f"{jpg}, {avif} (−")
+    assert (
+        page.locator(".chart-head [role=status]", has_text="avif")
+        .inner_text()
+        .startswith(f"{jpg}, {avif} (−")
+    )
     expect_summary(page, *avif.split(" ", 1))
     sources = page.evaluate("[...document.querySelectorAll('.canvas img')].map(one => one.src)")
     assert len(set(sources)) == 2

@@ -100,7 +100,7 @@ export function nearest(curves: Curves, frame: Frame, look: number, place: numbe
 /** Returns a request in a format, whose quality is left open: without what promises anything of its size or look. */
 export function open(request: Request, groups: Group[], format: string): Request {
   const { output, ...others } = withFormat(request, groups, format);
-  const promises = ["quality", "look", "lossless", "max_bytes", "if_smaller", "keep_pixels"];
+  const promises = ["quality", "look", "lossless", "max_bytes", "if_smaller", "keep_pixels", "transcode"];
   const left = Object.entries(output ?? {}).filter(([name]) => !promises.includes(name));
   return { ...others, output: Object.fromEntries(left) };
 }
