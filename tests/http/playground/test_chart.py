@@ -146,7 +146,7 @@ def test_a_point_is_chosen_with_the_keyboard(open_page: Open) -> None:
     row = page.locator("[data-format=webp] td.amount").all_inner_texts()
     assert 65 <= float(row[1]) < 71
     about, size = (float(text.removeprefix("≈ ").removesuffix(" kB")) for text in (told, row[0]))
-    assert size == pytest.approx(about, rel=0.15)
+    assert 0.7 * about < size < 1.1 * about  # it may be smaller, as color at full resolution is tried, too
     assert at_look(page, "webp").get_attribute("aria-pressed") == "true"
     assert asked(page)["output"] == {"format": "webp", "look": 65, "effort": 3}
     assert opened.troubles == []
