@@ -80,9 +80,7 @@ def test_animations_are_compared_in_formats_that_move(open_page: Open) -> None:
     page.locator(".formats[aria-busy=false]").wait_for()
     rows = page.locator(".formats tbody").all()
     assert [row.get_attribute("data-format") for row in rows] == ["webp", "gif", "apng", "avif"]
-    for row in rows:
-        lost = row.get_by_text("Only the first of").count()
-        assert lost == (row.get_attribute("data-format") == "avif")
+    assert page.locator(".formats tbody").get_by_text("Only the first of").count() == 0
     assert size_of(page, "gif") in bytes_of_result
     page.locator("[data-format=webp]").get_by_role("button", name="Use", exact=True).click()
     expect_summary(page, "webp", size_of(page, "webp"))
@@ -117,7 +115,8 @@ def test_formats_are_compared_by_some_numbers_and_no_picture_is_loaded(open_page
     page.on("requestfinished", lambda request: answers.append((request.url, request.sizes())))
     page.get_by_role("tab", name="Formats").click()
     page.locator(".formats[aria-busy=false]").wait_for()
-    assert {url.split("/playground/")[1] for url, _ in answers} == {"scores/portrait.jpg"}
+    asked_for = {url.split("/playground/")[1] for url, _ in answers} - {"icon.svg"}  # of the tab
+    assert asked_for == {"scores/portrait.jpg"}
     assert sum(sizes["responseBodySize"] for _, sizes in answers) < 10_000
     page.get_by_role("button", name="webp", exact=True).click()
     expect_summary(page, "webp")
