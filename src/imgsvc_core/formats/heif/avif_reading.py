@@ -50,8 +50,8 @@ def decoded(picture: Heif) -> pyvips.Image:
     Raises:
         CorruptImage: the file is damaged or cut short.
     """
-    import imagecodecs
-
     with decoder("avif"):
+        import imagecodecs
+
         pixels = imagecodecs.avif_decode(picture.source.read(), index=0, numthreads=1)
     return from_array(pixels)
