@@ -7,9 +7,9 @@ import functools
 import os
 import zlib
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
-from imgsvc_core._runtime.xmltext import escape_xml
 from imgsvc_core.fonts.catalog import catalog
 
 _CONFIGURATION = "FONTCONFIG_FILE"
@@ -86,9 +86,9 @@ def _folder() -> Path:
 
 
 def _configuration(folders: tuple[str, ...], cache: Path) -> str:
-    listed = "".join(f"<dir>{escape_xml(os.path.abspath(folder))}</dir>" for folder in folders)
+    listed = "".join(f"<dir>{escape(os.path.abspath(folder))}</dir>" for folder in folders)
     return (
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>'
-        f"{listed}<cachedir>{escape_xml(str(cache / 'fontconfig'))}</cachedir>"
+        f"{listed}<cachedir>{escape(str(cache / 'fontconfig'))}</cachedir>"
         "<config><rescan><int>0</int></rescan></config></fontconfig>\n"
     )

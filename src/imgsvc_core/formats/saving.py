@@ -24,9 +24,8 @@ from imgsvc_core.formats.table import by_name
 from imgsvc_core.formats.vips import to_depth
 
 _MOST_TRIES = 8
-_LARGEST_DIP = (
-    1.03  # sizes fall by at most that much where the quality rises, but for files of some hundred bytes
-)
+# Sizes fall by at most that much where the quality rises, but for files of some hundred bytes.
+_LARGEST_DIP = 1.03
 _GRAY_OR_RGB = ("b-w", "grey16", "srgb", "rgb", "rgb16")
 
 

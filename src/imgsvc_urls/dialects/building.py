@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from imgsvc_core.errors import SpecError
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Watermark
 from imgsvc_core.spec.geometry import Edge, Gravity
@@ -196,6 +197,11 @@ def _told_apart(kind: Side | Tiling) -> tuple[Tiling | None, Side]:
         case "start" | "centered" | "spread":
             return kind, "near"
     return None, kind
+
+
+def animates(format: str) -> bool:
+    """Return True if other services write animations of a format. Of AVIF they write the first frame."""
+    return FORMATS[format].animation and format != "avif"
 
 
 def lower_qualities(quality: int) -> tuple[int, ...]:

@@ -166,8 +166,8 @@ def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
     page = open_page().page
     page.get_by_label("Find a parameter").fill("quality")
     control = slider(page, "quality")
-    assert control.get_attribute("aria-valuetext") == "auto"
-    assert number(page, "quality").get_attribute("placeholder") == "auto"
+    assert control.get_attribute("aria-valuetext") == "default"
+    assert number(page, "quality").get_attribute("placeholder") == "default"
     unset = page.locator("[data-param=quality] .slider.unset")
     assert unset.count() == 1
     control.press("End")
@@ -176,7 +176,7 @@ def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
 
 
 def test_auto_means_one_thing(open_page: Open) -> None:
-    """It is a value of formats, so a format that is not given is called otherwise."""
+    """It is a value of formats and qualities, so what is not given is called otherwise."""
     page = open_page().page
     open_all_groups(page)
     options = page.locator("[data-param=format] option").all_inner_texts()

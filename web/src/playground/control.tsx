@@ -102,8 +102,8 @@ export function useTyped(value: string, onDone: (text: string) => void) {
   };
 }
 
-const UNSET = "auto";
-const UNSET_FORMAT = "as the source"; // auto is a format of its own
+const UNSET = "default";
+const UNSET_FORMAT = "as the source";
 
 function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable, unit }: FieldProps & { unit?: ComponentChildren }) {
   const range = rangeOf(param, size);
@@ -245,7 +245,7 @@ function Choice({ param, value, id, described, invalid, onChange }: FieldProps) 
         value={String(current)}
         onChange={(event) => onChange(event.currentTarget.value || null)}
       >
-        {!param.required && param.default === null && <option value="">{options.includes(UNSET) ? UNSET_FORMAT : UNSET}</option>}
+        {!param.required && param.default === null && <option value="">{param.name === "format" ? UNSET_FORMAT : UNSET}</option>}
         {options.map((option) => (
           <option key={option} value={option}>
             {option}

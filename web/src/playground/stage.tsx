@@ -33,6 +33,9 @@ const LINE = 16;
 const LATE_MS = 300;
 const OWN_POINTERS = ".divider, .crop, .layer-box";
 
+const INVITATION = "Drop a picture here, paste one, or choose one above.";
+const ERROR = "There is no picture to show as long as there is an error.";
+
 export function Stage({ shown, labels, busy, waiting, stale, plain, onWindow, onDownload, children }: Props) {
   const [divider, setDivider] = useState(50);
   const [view, setView] = useState<View | null>(null);
@@ -55,7 +58,7 @@ export function Stage({ shown, labels, busy, waiting, stale, plain, onWindow, on
   if (!shown || !output || !room) return (
     <div class="stage-area">
       <div class="stage empty" ref={frame} aria-busy={busy}>
-        {waiting ? <p class="waiting">{waiting}</p> : !busy && <p>Drop a picture here, paste one, or choose one above.</p>}
+        {waiting ? <p class="waiting">{waiting}</p> : !busy && <p>{stale ? ERROR : INVITATION}</p>}
       </div>
       <div class="zoom" />
     </div>

@@ -10,7 +10,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core._runtime.machine import fewer_cores
-from imgsvc_core._runtime.vipsimage import PROFILE, frame_count
+from imgsvc_core._runtime.vipsimage import frame_count
 from imgsvc_core.errors import CorruptImage, MissingDependency, UnsupportedOperation
 from imgsvc_core.formats.boundary import decoder, encoder
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
@@ -20,14 +20,13 @@ from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_encoder
-from imgsvc_core.formats.heif.sequence import tracks_of
-from imgsvc_core.formats.metadata import EXIF, XMP, blob
+from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, tracks_of
+from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.vips import attach, from_array, to_array, to_depth, with_timing
 
-_LONGEST_DELAY = (1 << 31) - 1
 _MOST_PLAYS = 65_535
 _DURATION_OF_MOVIE, _DURATION_OF_TRACK = 24, 28  # where they are, in boxes with times of 64 bits
 _OPAQUE = 255
@@ -63,8 +62,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
             opened.seek(number)
             pixels[number] = _bands(np.asarray(opened), bands)
     image = from_array(pixels.reshape(-1, info.width, bands))
-    blobs = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
-    image = attach(image, {name: facts.get(fact) for name, fact in blobs.items()})
+    image = attach(image, {name: facts.get(option) for name, option in OPTIONS.items()})
     return with_timing(image, info.height, info.delays, info.plays) if settings.all_frames else image
 
 
@@ -94,7 +92,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     _check_pillow("written")
     frames, height = frame_count(image), image.get_page_height()
     delays, plays = timing(image, frames)
-    delays = [min(max(1, delay), _LONGEST_DELAY) for delay in delays]  # frames without a time are not shown
+    delays = [min(max(1, delay), LONGEST_DELAY) for delay in delays]  # frames without a time are not shown
     plays = min(plays, _MOST_PLAYS)
     image, subsampling = choose_subsampling(to_depth(image, 8), settings)
     pixels = to_array(image.colourspace("srgb") if image.bands < 3 else image)

@@ -12,7 +12,7 @@ _STILL_BRAND = b"avif"  # as the major brand: the primary picture is meant, also
 _PICTURES, _CODED = b"pict", b"av01"
 _ENTRY_HEAD = 78  # bytes of a sample entry before its boxes
 _MOST_FRAMES = 1 << 16
-_LONGEST_DELAY = (1 << 31) - 1
+LONGEST_DELAY = (1 << 31) - 1
 _REPEATS = 1  # flag of an edit list
 
 
@@ -145,7 +145,7 @@ def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[
     delays: list[int] = []
     for run in range(runs):
         count, ticks = reader.unpack(">II", times.start + 8 + 8 * run)
-        delay = min(round(1000 * ticks / max(1, timescale)), _LONGEST_DELAY)
+        delay = min(round(1000 * ticks / max(1, timescale)), LONGEST_DELAY)
         left = frames - len(delays)
         delays += [delay] * (left if run == runs - 1 else min(count, left))
         if len(delays) == frames:
@@ -165,4 +165,4 @@ def _read_plays(reader: HeaderReader, track: _Track) -> int:
     (once,) = reader.unpack(">Q" if version else ">I", listed.start + 8)
     if count != 1 or not once:
         raise reader.corrupt("its edit list is impossible")
-    return max(1, min(-(-track.duration // int(once)), _LONGEST_DELAY))
+    return max(1, min(-(-track.duration // int(once)), LONGEST_DELAY))

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from html import escape
 from xml.parsers import expat
-
-from imgsvc_core._runtime.xmltext import escape_xml
 
 _FIRST_PIECE = 1 << 12
 _DAMAGE = (expat.ExpatError, ValueError, LookupError)
@@ -67,7 +66,7 @@ def at_size(markup: bytes, width: int, height: int) -> bytes:
         "width": str(width), "height": str(height), "viewBox": shown, "preserveAspectRatio": fit,
         "style": style,
     }  # fmt: skip
-    attributes = "".join(f' {name}="{escape_xml(value)}"' for name, value in root.items())
+    attributes = "".join(f' {name}="{escape(value)}"' for name, value in root.items())
     return b"".join((markup[:start], b"<", tag[1], attributes.encode(), markup[tag.end() :]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import unicodedata
+from html import escape
 from typing import Any
 
 import attrs
@@ -13,7 +14,6 @@ import pyvips
 from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
-from imgsvc_core._runtime.xmltext import escape_xml
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import allowed_fonts
 from imgsvc_core.pixels.blending import flat
@@ -218,8 +218,8 @@ class _Layout:
             **({"alpha": str(alpha)} if alpha else {}),
             **({"letter_spacing": str(spacing)} if spacing else {}),
         }
-        listed = " ".join(f'{name}="{escape_xml(value)}"' for name, value in styles.items())
-        return f"<span {listed}>{escape_xml(text)}</span>"
+        listed = " ".join(f'{name}="{escape(value)}"' for name, value in styles.items())
+        return f"<span {listed}>{escape(text)}</span>"
 
 
 def _drawn_by_libvips(markup: str, font: str, **options: Any) -> pyvips.Image:

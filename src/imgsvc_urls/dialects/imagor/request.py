@@ -11,11 +11,11 @@ import attrs
 
 from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.table import FORMATS, Format
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_urls.dialects import Document
-from imgsvc_urls.dialects.building import built, lower_qualities, window_of
+from imgsvc_urls.dialects.building import animates, built, lower_qualities, window_of
 from imgsvc_urls.dialects.imagor.arguments import BLACK, impossible
 from imgsvc_urls.dialects.imagor.drawing import GRAYSCALE, Drawing, plane
 from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
@@ -97,7 +97,7 @@ def request_of(
         return None
     output = _output(parts.filters, info, metadata, accepted)
     kept = 1 if "frame" in output else output.get("frames", info.frames)
-    animated = kept > 1 and _animates(FORMATS[output["format"]])
+    animated = kept > 1 and animates(output["format"])
     made, drawing = _made(parts, info, known, animated=animated)
     if parts.meta:
         drawn = info.format == "svg" and named_format(parts.filters) is None
@@ -198,11 +198,6 @@ def overlay_id(parts: Parts, watermarks: Mapping[str, str]) -> str:
     return watermarks[parts.image]
 
 
-def _animates(row: type[Format]) -> bool:
-    """Return True if imagor writes animations of a format, which it does not of AVIF."""
-    return row.animation and row.name != "avif"
-
-
 def _facts(drawing: Drawing, info: ImageInfo, format_: str, *, frames: int) -> Document:
     """Return the facts of a result, without those of EXIF."""
     row = FORMATS[format_]
@@ -213,7 +208,7 @@ def _facts(drawing: Drawing, info: ImageInfo, format_: str, *, frames: int) -> D
         "width": drawing.size.width,
         "height": drawing.size.height,
         "orientation": 1 if info.format in ("jpg", "tiff") else 0,
-        "pages": frames if _animates(row) else 1,
+        "pages": frames if animates(format_) else 1,
         "bands": colors + drawing.alpha,
         "exif": {},
     }
@@ -296,9 +291,9 @@ def _output(
     if frame := _frame(called, info):
         output["frame"] = frame
     limits = [limit for item in filters if item.name == "max_frames" and (limit := item.whole()) > 0]
-    if info.animated and row.animation and not _animates(row):
+    if info.animated and row.animation and not animates(name):
         output["frames"] = 1
-    elif info.animated and _animates(row) and limits:
+    elif info.animated and row.animation and limits:
         output["frames"] = min(*limits, info.frames)
     if name == "jpg":
         output["encoding"] = "baseline"

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import attrs
 
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.table import FORMATS, Format
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size, clipped
 from imgsvc_core.spec import Background, Filter, Spec, Trim, Watermark
 from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
 from imgsvc_core.spec.thumbor_filters import Ground, Rescale
 from imgsvc_urls.dialects.building import (
+    animates,
     built,
     cut,
     libvips_blur,
@@ -136,7 +137,7 @@ def trim_of(options: Options, info: ImageInfo, encoding: Encoding) -> Trim | Non
     asked = options.trim
     if asked.threshold is None or _unchanged(options, info):
         return None
-    if _moves(options, info) and _animates(FORMATS[_format(options, info, encoding)]):
+    if _moves(options, info) and animates(_format(options, info, encoding)):
         return None
     equally = asked.equal_horizontally, asked.equal_vertically
     symmetric = _SYMMETRIC[equally[::-1] if info.orientation >= 5 else equally]
@@ -245,7 +246,7 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
     output: dict[str, Any] = {
         "format" if row.writable else "internal_format": format_,
         "metadata": metadata if options.strip_metadata else "keep",
-        "frames": 1 if info.animated and not _animates(row) else options.max_animation_frames or None,
+        "frames": 1 if info.animated and not animates(format_) else options.max_animation_frames or None,
         "depth": 8 if info.depth > 8 and not options.preserve_hdr else None,
     }
     if row.quality is not None:
@@ -300,7 +301,7 @@ def _format(options: Options, info: ImageInfo, encoding: Encoding) -> str:
         raise _impossible("format", f"pictures cannot be written as {options.format}")
     moves = _moves(options, info)
     for name in encoding.accepted:
-        if _animates(FORMATS[name]) or not moves:
+        if animates(name) or not moves:
             return name
     if options.format is not None:
         return options.format
@@ -309,13 +310,8 @@ def _format(options: Options, info: ImageInfo, encoding: Encoding) -> str:
         return source
     transparent = _transparent(options, info)
     rows = (FORMATS[name] for name in encoding.preferred)
-    fitting = (row.name for row in rows if row.alpha >= transparent and _animates(row) >= moves)
+    fitting = (row.name for row in rows if row.alpha >= transparent and animates(row.name) >= moves)
     return next(fitting, encoding.preferred[0])
-
-
-def _animates(row: type[Format]) -> bool:
-    """Return True if imgproxy writes animations of a format, which it does not of AVIF."""
-    return row.animation and row.name != "avif"
 
 
 def _moves(options: Options, info: ImageInfo) -> bool:

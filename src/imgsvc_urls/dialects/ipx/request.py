@@ -14,7 +14,7 @@ from imgsvc_core.spec import vips_filters as vips_specs
 from imgsvc_core.spec.geometry import Gravity
 from imgsvc_core.spec.internal import LightnessSharpen
 from imgsvc_core.spec.thumbor_filters import Convolution, Ground, Tones
-from imgsvc_urls.dialects.building import built, libvips_blur, window_of
+from imgsvc_urls.dialects.building import animates, built, libvips_blur, window_of
 from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier
 from imgsvc_urls.dialects.ipx.sharp import BLACK, Layout, called, layout
 from imgsvc_urls.errors import DialectError
@@ -234,7 +234,7 @@ def _output(asked: Mapping[str, tuple[Any, ...]], format_: str | None, info: Ima
         output["quality"] = quality or _QUALITIES.get(name, _QUALITY)
     elif name == "png" and quality:
         output["colors"] = _MOST_COLORS
-    if info.animated and (name == "avif" or ("animated" not in asked and name != "gif")):
+    if info.animated and (not animates(name) or ("animated" not in asked and name != "gif")):
         output["frames"] = 1
     if name == "jpg":
         output |= {"encoding": "progressive", "subsampling": "420"}

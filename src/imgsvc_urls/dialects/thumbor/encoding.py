@@ -11,6 +11,7 @@ import attrs
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.encoding import accept_weights
+from imgsvc_urls.dialects.building import animates
 from imgsvc_urls.dialects.thumbor.filters import Filter
 
 _FORMATS = {
@@ -57,7 +58,9 @@ class Encoding:
         format_ = named_format(filters) or self._unnamed_format(info, accepted, opaque=opaque)
         row = FORMATS[format_]
         output: dict[str, Any] = {"format": format_, "metadata": self.metadata}
-        if ("cover" in asked and info.format == "gif") or (info.animated and format_ == "avif"):
+        if ("cover" in asked and info.format == "gif") or (
+            info.animated and row.animation and not animates(format_)
+        ):
             output["frames"] = 1
         if row.quality is not None:
             usual = {"heic": _HEIC_QUALITY, **dict(self.qualities)}.get(format_, self.quality)
