@@ -166,8 +166,8 @@ def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
     page = open_page().page
     page.get_by_label("Find a parameter").fill("quality")
     control = slider(page, "quality")
-    assert control.get_attribute("aria-valuetext") == "default"
-    assert number(page, "quality").get_attribute("placeholder") == "default"
+    assert control.get_attribute("aria-valuetext") == "unset"
+    assert number(page, "quality").get_attribute("placeholder") == "unset"
     unset = page.locator("[data-param=quality] .slider.unset")
     assert unset.count() == 1
     control.press("End")

@@ -102,7 +102,7 @@ export function useTyped(value: string, onDone: (text: string) => void) {
   };
 }
 
-const UNSET = "default";
+const UNSET = "unset";
 const UNSET_FORMAT = "as the source";
 
 function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable, unit }: FieldProps & { unit?: ComponentChildren }) {
