@@ -1,4 +1,4 @@
-"""AVIF by two decoders: imagecodecs for plain stills, libvips for all others."""
+"""AVIF by two decoders: Pillow for plain stills, libvips for all others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from imgsvc_core.formats.reader import HeaderReader
 from tests.support import photos
 from tests.support.handmade import vips
 from tests.support.photos import Pixels
-
-pytest.importorskip("imagecodecs")
 
 SIZE = (1003, 603)
 

@@ -186,7 +186,7 @@ def test_text_is_small_in_avif() -> None:
 
 
 def test_avif_without_the_encoder_of_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pillow_writing, "has_encoder", lambda: False)
+    monkeypatch.setattr(pillow_writing, "has_avif", lambda: False)
     assert distance(decode("avif", write(vips(photo()), "avif"))[0], photo()) < 0.05
 
 

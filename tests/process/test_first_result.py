@@ -53,6 +53,18 @@ def test_a_thumbnail_needs_no_slow_package_and_is_the_same_with_numpy(photo: str
     assert alone["results"] == beside["results"]
 
 
+@pytest.mark.parametrize("rotate", [{}, {"rotate": {"angle": 20}}])
+def test_a_png_of_a_photograph_needs_no_slow_package_and_is_the_same_with_numpy(
+    tmp_path: Path, rotate: dict[str, Any]
+) -> None:
+    photo = tmp_path / "photo.jpg"
+    as_vips(coffee()).jpegsave(str(photo), subsample_mode="on")  # as only photographs are stored
+    spec = {"resize": {"width": 200}, **rotate, "output": {"format": "png"}}
+    alone, beside = made("nothing", [(str(photo), spec)]), made("numpy", [(str(photo), spec)])
+    assert alone["loaded"] == []
+    assert alone["results"] == beside["results"]
+
+
 def test_a_text_needs_no_slow_package(photo: str) -> None:
     pytest.importorskip("fontpkg_inter")
     text = {"text": {"text": "Autumn & more", "size": 20, "color": "ffffff"}, "gravity": "bottom-left"}

@@ -19,7 +19,7 @@ from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
-from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_encoder
+from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif
 from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, tracks_of
 from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.reader import HeaderReader
@@ -167,5 +167,5 @@ def _at(reader: HeaderReader, parent: FileBox, kind: bytes) -> int:
 
 
 def _check_pillow(verb: str) -> None:
-    if not has_encoder():
+    if not has_avif():
         raise MissingDependency(f"Animated AVIF cannot be {verb}: this build of Pillow has no AVIF.")

@@ -28,8 +28,8 @@ OPTIONS = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
 
 
 @functools.cache
-def has_encoder() -> bool:
-    """Return True if this Pillow was built with an encoder of AVIF."""
+def has_avif() -> bool:
+    """Return True if this Pillow was built with AVIF."""
     from PIL import features
 
     return bool(features.check("avif"))
@@ -41,7 +41,7 @@ def suits(image: pyvips.Image, settings: SaveSettings) -> bool:
     Large pictures would take half as much memory again.
     """
     lossy = not settings.lossless and samples_of(image) == "uchar"
-    return lossy and prod(size_of(image)) <= MOST_EXAMINED and has_encoder()
+    return lossy and prod(size_of(image)) <= MOST_EXAMINED and has_avif()
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) -> SavedFacts:

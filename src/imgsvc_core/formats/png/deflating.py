@@ -22,6 +22,8 @@ _TRIED_WHOLE = 1 << 20  # pixels, if bytes count more than time
 _FEW_GRAYS = 16  # more of them need as many bits as without a palette
 _SAMPLED_PIXELS, _PARTS = 1 << 15, 4
 _NOISE = 0.4  # the share of bytes that are left of differences, compressed fast: more only in photographs
+OF_PHOTOGRAPHS = "avg"
+"""The filter for photographs."""
 THOROUGH = 7
 """The level of zlib from which on bytes count more than time."""
 # Levels of libdeflate for those of zlib, which `format.DEFLATE` has for each effort.
@@ -75,15 +77,15 @@ def best_way(pixels: Any, level: int, *, photograph: bool = False) -> Way:
     picture are stored in all ways, except of what is known to be a photograph. ``level`` is one of zlib.
     """
     plain, thorough = Stored.plainly(pixels), level >= THOROUGH
-    most, quick = _most(level), min(_most(level), _quicker()[0][0])
+    most, quick = _most(level), _quick(level)
     if photograph and not thorough:
-        return Way(plain, "avg", quick)
+        return Way(plain, OF_PHOTOGRAPHS, quick)
     kinds = [(plain, name) for name in ("none", "sub", "avg", "all")]
     indexed = palette.index_exactly(pixels, palette.MOST_COLORS if pixels.shape[2] >= 2 else _FEW_GRAYS)
     if indexed is not None:
         kinds = [*_by_number(indexed), *kinds]
     elif not thorough and _is_noisy(plain, quick):
-        return Way(plain, "avg", quick)
+        return Way(plain, OF_PHOTOGRAPHS, quick)
     return _best(kinds, most, thorough=thorough)
 
 
@@ -95,6 +97,16 @@ def best_way_of(indexed: palette.Indexed, level: int) -> Way:
 def _most(level: int) -> int:
     """Return the level of the compressor for one of zlib."""
     return level if compressor() is None else _LEVELS[level]
+
+
+def _quick(level: int) -> int:
+    """Return the level of the compressor that suits photographs, for one of zlib."""
+    return min(_most(level), _quicker()[0][0])
+
+
+def deflated_photograph(lines: bytes, level: int) -> bytes:
+    """Compress the lines of a photograph that have the filter for photographs. ``level`` is one of zlib."""
+    return _compressed(lines, _quick(level), OF_PHOTOGRAPHS)
 
 
 def _is_noisy(stored: Stored, level: int) -> bool:

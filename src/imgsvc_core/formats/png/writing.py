@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterable
 
 import pyvips
 
+from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, blob, keep_profile
-from imgsvc_core.formats.png.deflating import THOROUGH, Way, best_way, best_way_of
+from imgsvc_core.formats.png.deflating import (
+    OF_PHOTOGRAPHS,
+    THOROUGH,
+    Way,
+    best_way,
+    best_way_of,
+    deflated_photograph,
+)
 from imgsvc_core.formats.png.header import SIGNATURE, make_chunk, make_resolution
 from imgsvc_core.formats.png.rewriting import chunks_of
 from imgsvc_core.formats.raster import Raster
@@ -42,12 +51,26 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
     width, height = size_of(image)
     if width * height > MOST_EXAMINED:
         return _write_large(image, settings, level, sink)
+    quick = settings.photograph and level < THOROUGH and not settings.progressive
+    if quick and not numpy_pays(width * height):
+        return _write_photograph(image, level, sink)
     if settings.progressive:
         image = image.copy_memory()  # its pixels are read twice, and may come in order only once
     way = best_way(to_array(image), level, photograph=settings.photograph)
     if settings.progressive:
         return _write_interlaced(way, image, level, sink)
     return _write(way, [png_chunks(image), *palette.metadata_chunks(image)], sink)
+
+
+def _write_photograph(image: pyvips.Image, level: int, sink: Sink) -> SavedFacts:
+    """Write what `best_way` chooses for photographs, with lines that libvips filters in place of NumPy."""
+    encoded = image.pngsave_buffer(compression=0, filter=OF_PHOTOGRAPHS, keep="none")
+    (_, header), *rest = palette.chunks_of(encoded)
+    lines = zlib.decompress(b"".join(body for kind, body in rest if kind == b"IDAT"))
+    data = deflated_photograph(lines, level)
+    others = [make_chunk(b"IHDR", header), png_chunks(image), *palette.metadata_chunks(image)]
+    sink.write(b"".join((SIGNATURE, *others, make_chunk(b"IDAT", data), make_chunk(b"IEND"))))
+    return {"interlaced": False}
 
 
 def _write(way: Way, others: Iterable[bytes], sink: Sink) -> SavedFacts:
