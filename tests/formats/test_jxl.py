@@ -20,6 +20,7 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
 from imgsvc_core.formats.jxl.codestream import RATE
+from imgsvc_core.formats.jxl.entropy import Decoder
 from imgsvc_core.formats.jxl.header import profile_of
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
@@ -336,6 +337,20 @@ def test_damaged_files() -> None:
         read += refused is None
         assert refused is None or (refused.message.endswith(".") and "\n" not in refused.message)
     assert 0 < read < count
+
+
+def test_copies_of_nothing_are_zeros() -> None:
+    """Damaged profiles may begin with a copy, which the library reads from a window of zeros."""
+    writer = BitWriter()
+    for number, count in (
+        (1, 1), (3, 2), (0, 15), (0, 2), (8, 4),  # copies begin at symbol 8, and have 3 numbers at least
+        (1, 1), (0, 2),  # one distribution for all
+        (1, 1), (15, 4), (1, 1), (3, 4), (0, 3), (1, 2), (0, 2), (8, 4),  # by a prefix code of symbol 8 alone
+    ):  # fmt: skip
+        writer.bits(number, count)
+    data = writer.data() + bytes(8)
+    numbers = Decoder(BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),))), 1)
+    assert [numbers.read(0) for _ in range(7)] == [0] * 7
 
 
 @pytest.mark.parametrize("name", ["jxl", "jxl_lossy", "jxl_animated"])

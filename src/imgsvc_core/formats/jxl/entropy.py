@@ -115,8 +115,9 @@ class Decoder:
     def _copied(self) -> int:
         self._reader.count(1)
         self._left -= 1
+        place = self._from
         self._from += 1
-        return self._numbers[self._from - 1] if self._numbers else 0
+        return self._numbers[place] if place < len(self._numbers) else 0  # copies of nothing are zeros
 
     def _by_prefix(self, codes: Codes) -> Symbols:
         return lambda: _read_code(self._reader, codes)
