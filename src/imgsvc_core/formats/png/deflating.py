@@ -80,7 +80,8 @@ def best_way(pixels: Any, level: int, *, photograph: bool = False) -> Way:
     most, quick = _most(level), _quick(level)
     if photograph and not thorough:
         return Way(plain, OF_PHOTOGRAPHS, quick)
-    kinds = [(plain, name) for name in ("none", "sub", "avg", "all")]
+    small = pixels.shape[0] * pixels.shape[1] <= SMALL  # one filter for all lines never made these smaller
+    kinds = [(plain, name) for name in (("none", "all") if small else ("none", "sub", "avg", "all"))]
     indexed = palette.index_exactly(pixels, palette.MOST_COLORS if pixels.shape[2] >= 2 else _FEW_GRAYS)
     if indexed is not None:
         kinds = [*_by_number(indexed), *kinds]
