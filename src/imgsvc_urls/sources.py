@@ -12,6 +12,7 @@ import attrs
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.delivery import URL_OPTIONS
 
 PLAIN, BASE64 = "plain", "b64"
@@ -20,7 +21,6 @@ ORIGIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """The pattern of names of origins. Names of options, ``plain`` and ``b64`` are taken."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _PATH = "source"
 _TAKEN = URL_OPTIONS | {PLAIN, BASE64}
@@ -124,10 +124,7 @@ def decoded(text: str) -> str:
 
 def _from_base64(text: str) -> str:
     try:
-        if not _BASE64.fullmatch(text):
-            raise ValueError(text)
-        bare = text.rstrip("=")
-        return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
+        return from_base64(text).decode()
     except ValueError:
         raise _problem(f"must be base64url of a URL in UTF-8 after {BASE64}/", f"got {shown(text)}") from None
 

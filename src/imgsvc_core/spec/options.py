@@ -160,12 +160,17 @@ def base64_of(value: Any) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _list(name: str, text: str) -> Document:
-    """Return the list of operations of an option. The parser checks its contents."""
+def from_base64(text: str) -> bytes:
+    """Return the bytes of a text in base64url, with or without padding; raise `ValueError` for others."""
     if not re.fullmatch("[A-Za-z0-9_-]+={0,2}", text):
         raise ValueError(text)
-    data = base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
-    decoded = data.decode()
+    bare = text.rstrip("=")
+    return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
+
+
+def _list(name: str, text: str) -> Document:
+    """Return the list of operations of an option. The parser checks its contents."""
+    decoded = from_base64(text).decode()
     check_depth(decoded)
     return {name: json.loads(decoded, object_pairs_hook=without_repeats)}
 

@@ -47,7 +47,7 @@ def built(**parts: Any) -> Spec:
 
 
 @contextmanager
-def refusing(status: int) -> Iterator[None]:
+def refusing(status: int = 400) -> Iterator[None]:
     """Raise a `DialectError` with a status in place of a `SpecError`."""
     try:
         yield
@@ -202,6 +202,11 @@ def _told_apart(kind: Side | Tiling) -> tuple[Tiling | None, Side]:
 def animates(format: str) -> bool:
     """Return True if other services write animations of a format. Of AVIF they write the first frame."""
     return FORMATS[format].animation and format != "avif"
+
+
+def half_up(value: float) -> int:
+    """Round halves up, as JavaScript, libvips and Go do it."""
+    return math.floor(value + 0.5)
 
 
 def lower_qualities(quality: int) -> tuple[int, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import attrs
 
 from imgsvc_core.plan.encoding import accept_weights
-from imgsvc_core.spec.kinds import Kind
+from imgsvc_core.spec.kinds import Kind, Matching
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -18,13 +19,13 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})")
 
 
 @attrs.frozen
-class Texts(Kind):
-    """An array of strings that match a pattern, which ``words`` describe. ``one`` allows a single string.
+class Array(Kind):
+    """An array of values of a kind, which ``words`` describe. ``one`` allows a single string.
 
     ``least`` is the smallest number of items.
     """
 
-    pattern: str
+    kind: Kind
     words: str
     one: bool = False
     least: int = 0
@@ -33,42 +34,20 @@ class Texts(Kind):
     def expectation(self) -> str:
         return f"array of {self.words}" + (", or one of them" if self.one else "")
 
-    def parse(self, value: object) -> tuple[str, ...]:
+    def parse(self, value: object) -> tuple[Any, ...]:
         if self.one and isinstance(value, str):
             value = [value]
         if not isinstance(value, list | tuple) or len(value) < self.least:
             raise ValueError(value)
-        if not all(isinstance(item, str) and re.fullmatch(self.pattern, item) for item in value):
-            raise ValueError(value)
-        return tuple(value)
+        return tuple(map(self.kind.parse, value))
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string", "pattern": f"^(?:{self.pattern})$"}}
+        return {"type": "array", "items": self.kind.schema()}
 
 
-@attrs.frozen
-class Wholes(Kind):
-    """An array of integers within a range."""
-
-    minimum: int
-    maximum: int
-
-    @property
-    def expectation(self) -> str:
-        return f"array of integers within {self.minimum} to {self.maximum} range"
-
-    def parse(self, value: object) -> tuple[int, ...]:
-        if not isinstance(value, list | tuple):
-            raise ValueError(value)
-        if not all(type(item) is int and self.minimum <= item <= self.maximum for item in value):
-            raise ValueError(value)
-        return tuple(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": "array",
-            "items": {"type": "integer", "minimum": self.minimum, "maximum": self.maximum},
-        }
+def texts(pattern: str, words: str, **how: Any) -> Array:
+    """Return the kind of arrays of strings that match a pattern, which may be empty strings."""
+    return Array(Matching(pattern, words, optional=re.fullmatch(pattern, "") is not None), words, **how)
 
 
 @attrs.frozen
@@ -93,14 +72,42 @@ class TextTable(Kind):
         return {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-def accepted_formats(accept: str, formats: Mapping[str, bool]) -> tuple[str, ...]:
+WRONG_SIGNATURE = "The signature of the URL is wrong: sign the URL again, and send it without changes."
+
+
+def is_one_of(got: str, signatures: Iterable[str]) -> bool:
+    """Return True if a text is one of some signatures. Takes constant time for each."""
+    given = got.encode("utf-8", "surrogatepass")
+    found = [hmac.compare_digest(signature.encode(), given) for signature in signatures]
+    return any(found)
+
+
+def accepted_formats(
+    accept: str, formats: Mapping[str, bool], types: Mapping[str, Sequence[str]] | None = None
+) -> tuple[str, ...]:
     """Return the formats that an ``Accept`` header names and wants, of those that may be chosen by it.
+
+    Args:
+        accept: the header.
+        formats: the formats in the order of preference, and whether each may be chosen.
+        types: the media types of which the header must name one, for formats with others than their own.
 
     >>> accepted_formats("image/avif;q=0,image/webp,image/*", {"avif": True, "webp": True})
     ('webp',)
     """
     weights = accept_weights(accept)
-    return tuple(name for name, wanted in formats.items() if wanted and weights.get(f"image/{name}"))
+    return tuple(
+        name
+        for name, wanted in formats.items()
+        if wanted and any(map(weights.get, (types or {}).get(name, [f"image/{name}"])))
+    )
+
+
+def preferred_format(accept: str, names: Sequence[str]) -> str | None:
+    """Return the format that a client wants most, or `None` if its ``Accept`` header names none of them."""
+    weights = accept_weights(accept)
+    wanted = [name for name in names if weights.get(f"image/{name}")]
+    return max(wanted, key=lambda name: weights[f"image/{name}"]) if wanted else None
 
 
 def decoded_if_possible(text: str) -> str:

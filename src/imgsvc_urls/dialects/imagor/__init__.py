@@ -13,7 +13,6 @@ import attrs
 from imgsvc_core.errors import ImageTooLarge, ImgsvcError, SourceTooLarge
 from imgsvc_core.fonts import catalog
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
@@ -23,7 +22,6 @@ from imgsvc_urls.dialects.building import refusing
 from imgsvc_urls.dialects.imagor.drawing import plane
 from imgsvc_urls.dialects.imagor.geometry import within
 from imgsvc_urls.dialects.imagor.path import (
-    BAD_REQUEST,
     NOT_ACCEPTABLE,
     Filter,
     Parts,
@@ -41,16 +39,12 @@ from imgsvc_urls.dialects.imagor.request import (
     request_of,
     trim_of,
 )
-from imgsvc_urls.dialects.reading import Texts, TextTable
+from imgsvc_urls.dialects.reading import TextTable, accepted_formats, texts
 from imgsvc_urls.sources import InlineSource, Source, source_of
 
 _WITH_FONTS = ("text", "label")  # replaced fonts change what these filters write
-_MEDIA_TYPES = {
-    "avif": ("image/avif",),
-    "webp": ("image/webp",),
-    "jpg": ("image/jpeg", "image/*", "*/*"),
-}
-"""The media types of which clients must accept one, in the order in which formats are preferred."""
+_MEDIA_TYPES = {"jpg": ("image/jpeg", "image/*", "*/*")}
+"""The media types of which clients must accept one, if they are others than the format's own."""
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +64,7 @@ class ImagorUrl(ForeignUrl):
     def failure_status(self, error: ImgsvcError) -> int:
         """Return the status of imagor if the source cannot be used."""
         if isinstance(error, SourceTooLarge):
-            return BAD_REQUEST
+            return 400
         return 422 if isinstance(error, ImageTooLarge) else super().failure_status(error)
 
     def trim(self, info: ImageInfo) -> Trim | None:
@@ -106,7 +100,7 @@ class Imagor(Parameters):
     confidential: ClassVar[bool] = True
 
     keys: tuple[str, ...] = param(
-        "Keys, of which any signs URLs (IMAGOR_SECRET).", Texts(r"(?s).+", "texts"), default=(), secret=True
+        "Keys, of which any signs URLs (IMAGOR_SECRET).", texts(r"(?s).+", "texts"), default=(), secret=True
     )
     unsafe: bool = param("Whether unsigned URLs are served (IMAGOR_UNSAFE).", default=False)
     signer_type: SignerType = param("Hash of signatures (IMAGOR_SIGNER_TYPE).", default="sha1")
@@ -149,7 +143,7 @@ class Imagor(Parameters):
         default=-1,
     )
     disable_filters: tuple[str, ...] = param(
-        "Names of filters that are left out (VIPS_DISABLE_FILTERS).", Texts(r"[a-z_]+", "names"), default=()
+        "Names of filters that are left out (VIPS_DISABLE_FILTERS).", texts(r"[a-z_]+", "names"), default=()
     )
 
     health_path: ClassVar[str] = "healthcheck"
@@ -187,13 +181,10 @@ class Imagor(Parameters):
         wanted = {"avif": self.auto_avif, "webp": self.auto_webp, "jpg": self.auto_jpeg}
         if not any(wanted.values()):
             return ()
-        weights = accept_weights(request.header("Accept") or "*/*")
-        return tuple(
-            name for name, types in _MEDIA_TYPES.items() if wanted[name] and any(map(weights.get, types))
-        )
+        return accepted_formats(request.header("Accept") or "*/*", wanted, _MEDIA_TYPES)
 
     def _source(self, image: str) -> Source:
-        with refusing(BAD_REQUEST):
+        with refusing():
             return source_of(image if image.startswith("http") else self.base_url + image.lstrip("/"))
 
 

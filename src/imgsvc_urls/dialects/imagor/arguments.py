@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import attrs
 
 from imgsvc_core.spec import Color
+from imgsvc_core.spec.color import BLACK
 from imgsvc_core.spec.watermark import Tiling
 from imgsvc_urls.dialects.building import Side
 from imgsvc_urls.dialects.colors import css_color
-from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, Filter
+from imgsvc_urls.dialects.imagor.path import Filter
 from imgsvc_urls.errors import DialectError
 
-BLACK = Color(0, 0, 0)
 _NEWER_NAMES = ("rebeccapurple",)  # than SVG 1.1
 _DIGITS = re.compile(r"[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8}")
 _EDGES: Mapping[str, Side] = {
@@ -43,7 +43,7 @@ def known_color(text: str) -> Color | None:
     return css_color(text) if _DIGITS.fullmatch(text) else None
 
 
-def impossible(name: str, why: str, *, status: int = BAD_REQUEST) -> DialectError:
+def impossible(name: str, why: str, *, status: int = 400) -> DialectError:
     """Return the error for a filter that cannot be applied."""
     return DialectError(f"Filter '{name}' of imagor cannot be applied: {why}.", status=status)
 

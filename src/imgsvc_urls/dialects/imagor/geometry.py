@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_urls.dialects.building import half_up
 from imgsvc_urls.dialects.imagor.path import Parts
 
 LARGEST = 9999
@@ -71,8 +72,8 @@ def _cropped(parts: Parts, size: Size) -> Box:
         return parts.part or whole
     left, top, right, bottom = parts.crop
     if left < 1 and top < 1 and right <= 1 and bottom <= 1:
-        left, right = (_rounded(share * size.width) for share in (left, right))
-        top, bottom = (_rounded(share * size.height) for share in (top, bottom))
+        left, right = (half_up(share * size.width) for share in (left, right))
+        top, bottom = (half_up(share * size.height) for share in (top, bottom))
     right = min(right or size.width - 1, size.width - 1)
     bottom = min(bottom or size.height - 1, size.height - 1)
     if right <= left or bottom <= top:
@@ -189,7 +190,7 @@ def _thumbnail(
         shrink = choose(size.width / width, size.height / height)
     if down:
         shrink = max(1.0, shrink)
-    thumbnail = Size(*(max(1, _rounded(side / min(shrink, side))) for side in size))
+    thumbnail = Size(*(max(1, half_up(side / min(shrink, side))) for side in size))
     return thumbnail, 1 / (factor * shrink)
 
 
@@ -209,7 +210,3 @@ def _window(scaled: Size, kept: Size, word: str) -> Box:
 
 def _all(size: Size, factor: float | None = None) -> tuple[Size, float | None, Box]:
     return size, factor, Box(0, 0, *size)
-
-
-def _rounded(length: float) -> int:
-    return math.floor(length + 0.5)

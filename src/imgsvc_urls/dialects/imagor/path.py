@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -13,11 +12,12 @@ from urllib.parse import unquote, unquote_plus
 import attrs
 
 from imgsvc_core.plan.geometry import Box, Size
-from imgsvc_urls.dialects.reading import decimal, whole
-from imgsvc_urls.dialects.thumbor.path import ALIGNMENT, FIT, TRIM, UNSAFE
+from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, decimal, is_one_of, whole
+from imgsvc_urls.dialects.thumbor import path as thumbor
+from imgsvc_urls.dialects.thumbor.path import ALIGNMENT, FIT, TRIM, UNSAFE, CommonParts, common_parts
 from imgsvc_urls.errors import DialectError
 
-BAD_REQUEST, FORBIDDEN, NOT_FOUND, NOT_ACCEPTABLE = 400, 403, 404, 406
+FORBIDDEN, NOT_FOUND, NOT_ACCEPTABLE = 403, 404, 406
 
 SignerType = Literal["sha1", "sha256", "sha512"]
 
@@ -72,24 +72,16 @@ class Filter:
 
 
 @attrs.frozen(kw_only=True)
-class Parts:
+class Parts(CommonParts):
     """The parts of a path. Free sides are 0."""
 
-    meta: bool
-    trim: str | None
     crop: tuple[float, float, float, float] | None  # left, top, right, bottom
     part: Box | None = None  # what a trim has left of the crop
-    fit_in: bool
-    full: bool
-    adaptive: bool
-    stretch: bool
     width: int
     height: int
-    flip: tuple[bool, bool]
     padding: tuple[int, int, int, int]  # left, top, right, bottom
     halign: str
     valign: str
-    smart: bool
     filters: tuple[Filter, ...]
     image: str
 
@@ -99,9 +91,7 @@ def sign(key: str, text: str, type_: SignerType = "sha1", length: int = 0) -> st
 
     It has at most ``length`` characters, if that is not 0.
     """
-    digest = hmac.digest(key.encode(), text.encode("utf-8", "surrogatepass"), type_)
-    signature = base64.urlsafe_b64encode(digest).decode("ascii")
-    return signature[:length] if length else signature
+    return thumbor.sign(key, text, type_)[: length or None]
 
 
 def verified(
@@ -120,12 +110,9 @@ def verified(
         found = _SIGNED.fullmatch(form.lstrip("/"))
         if found is None or found["signature"] == _FIT:
             continue
-        got = found["signature"].encode()
-        valid = [hmac.compare_digest(sign(key, found["text"], type_, length).encode(), got) for key in keys]
-        if any(valid):
+        if is_one_of(found["signature"], [sign(key, found["text"], type_, length) for key in keys]):
             return found["text"], True
-    message = "The signature of the URL is wrong: sign the URL again, and send it without changes."
-    raise DialectError(message, status=FORBIDDEN)
+    raise DialectError(WRONG_SIGNATURE, status=FORBIDDEN)
 
 
 def split(text: str) -> Parts:
@@ -151,20 +138,13 @@ def _parts(text: str) -> Parts:
     bottom = top if found["pad_bottom"] is None else _whole(found["pad_bottom"])
     box = tuple(decimal(corner[:_MAX_DIGITS]) for corner in corners if corner is not None)
     return Parts(
-        meta=bool(found["meta"]),
-        trim=found["trim"],
+        **common_parts(found),
         crop=box if any(box) else None,  # type: ignore[arg-type]
-        fit_in=bool(found["fit_in"]),
-        full=bool(found["full"]),
-        adaptive=bool(found["adaptive"]),
-        stretch=bool(found["stretch"]),
         width=_whole(found["width"]),
         height=_whole(found["height"]),
-        flip=(bool(found["mirrored"]), bool(found["flipped"])),
         padding=(left, top, right, bottom),
         halign=found["halign"] or "",
         valign=found["valign"] or "",
-        smart=bool(found["smart"]),
         filters=filters,
         image=address(image),
     )
@@ -247,6 +227,5 @@ def _arguments(text: str) -> Iterator[str]:
 
 def _whole(digits: str | None) -> int:
     if digits is not None and len(digits) > _MAX_DIGITS:
-        message = f"Sizes must have at most {_MAX_DIGITS} digits, got {len(digits)}."
-        raise DialectError(message, status=BAD_REQUEST)
+        raise DialectError(f"Sizes must have at most {_MAX_DIGITS} digits, got {len(digits)}.")
     return int(digits or 0)

@@ -14,12 +14,13 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
+from imgsvc_core.spec.color import BLACK
 from imgsvc_urls.dialects import Document
 from imgsvc_urls.dialects.building import animates, built, lower_qualities, window_of
-from imgsvc_urls.dialects.imagor.arguments import BLACK, impossible
+from imgsvc_urls.dialects.imagor.arguments import impossible
 from imgsvc_urls.dialects.imagor.drawing import GRAYSCALE, Drawing, plane
 from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
-from imgsvc_urls.dialects.imagor.path import BAD_REQUEST, NOT_ACCEPTABLE, Filter, Parts, split_overlay
+from imgsvc_urls.dialects.imagor.path import NOT_ACCEPTABLE, Filter, Parts, split_overlay
 from imgsvc_urls.dialects.thumbor.geometry import mirrored
 from imgsvc_urls.errors import DialectError
 
@@ -222,7 +223,7 @@ def trim_of(parts: Parts, info: ImageInfo) -> Trim | None:
     _, *words = parts.trim.split(":")
     if parts.crop is not None and max(parts.crop) <= 1:
         why = "a crop by shares of the sides depends on what is cut away"
-        raise DialectError(f"'trim' of imagor cannot be applied: {why}.", status=BAD_REQUEST)
+        raise DialectError(f"'trim' of imagor cannot be applied: {why}.")
     tolerance = next((int(word[:3]) for word in words if word.isdigit()), 0)
     return Trim(threshold=min(255, tolerance or 1), libvips=True, from_end="bottom-right" in words)
 

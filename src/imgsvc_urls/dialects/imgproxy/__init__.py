@@ -7,7 +7,6 @@
 """
 
 import hmac
-import math
 from typing import Any, ClassVar
 
 import attrs
@@ -18,7 +17,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import declared
 from imgsvc_urls.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
-from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.building import half_up, refusing
 from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, FORMATS, NOT_FOUND
 from imgsvc_urls.dialects.imgproxy.options import Options, read_options
 from imgsvc_urls.dialects.imgproxy.path import mended, sign, split, verified
@@ -132,7 +131,7 @@ class Imgproxy(ImgproxySettings):
         widths = [_number(request.header(name)) for name in ("Sec-CH-Width", "Width")]
         dpr = next((value for value in densities if 0 < value <= _MOST_DENSITY), 1.0)
         width = next((value for value in widths if value >= 1 and value.is_integer()), None)
-        return {"dpr": dpr} | ({} if width is None else {"width": math.floor(width / dpr + 0.5)})
+        return {"dpr": dpr} | ({} if width is None else {"width": half_up(width / dpr)})
 
     def _watermark(self, options: Options) -> str | None:
         """Return the id of the watermark that the URL names, or of the usual one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ import attrs
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.spec import Color
+from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.dialects.reading import decimal, whole
 from imgsvc_urls.errors import DialectError
 
@@ -109,10 +109,7 @@ def _text(text: str) -> str:
 
 
 def _base64_text(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-]+={0,2}", text):
-        raise ValueError(text)
-    bare = text.rstrip("=")
-    return _text(base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode())
+    return _text(from_base64(text).decode())
 
 
 SIZE = Argument(whole_within(0, 2**31 - 1), "an integer of at least 0")

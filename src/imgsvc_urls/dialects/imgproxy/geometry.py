@@ -15,7 +15,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.spec import Flip
-from imgsvc_urls.dialects.building import Side
+from imgsvc_urls.dialects.building import Side, half_up
 from imgsvc_urls.dialects.imgproxy.options import Extend, Gravity, Options
 
 _EXIF: Mapping[int, tuple[int, bool]] = {
@@ -128,8 +128,8 @@ def _made(size: Size, decoded: Size, cropped: Size, factors: Factors) -> Size:
     for side, have, part, factor in zip(size, decoded, cropped, factors, strict=False):
         if have != side:
             factor *= side / have
-            part = have if part == side else max(1, _half_up(part * have / side))
-            factor = 1.0 if _half_up(have * factor) == have else factor
+            part = have if part == side else max(1, half_up(part * have / side))
+            factor = 1.0 if half_up(have * factor) == have else factor
         made.append(_rounded(part / (1 / factor) if factor < 1 else part * factor))
     return Size(*made)
 
@@ -216,7 +216,7 @@ def offset(value: float, side: int, dpr: float) -> int:
 
 def _cropped(options: Options, size: Size) -> Size:
     width, height = (
-        side if not asked else min(side, int(asked) if asked >= 1 else max(1, _half_up(side * asked)))
+        side if not asked else min(side, int(asked) if asked >= 1 else max(1, half_up(side * asked)))
         for asked, side in zip(options.crop, size, strict=True)
     )
     pro = options.pro
@@ -277,7 +277,7 @@ def _resizing_type(options: Options, size: Size) -> str:
 def _target(options: Options, dpr: float) -> Size:
     """Return the requested size; 0 stands for a free side."""
     return Size(
-        _half_up(options.width * (dpr * options.zoom[0])), _half_up(options.height * (dpr * options.zoom[1]))
+        half_up(options.width * (dpr * options.zoom[0])), half_up(options.height * (dpr * options.zoom[1]))
     )
 
 
@@ -322,8 +322,4 @@ def _grown(size: Size, margins: tuple[int, int, int, int]) -> Size:
 
 
 def _rounded(length: float) -> int:
-    return max(1, _half_up(length))
-
-
-def _half_up(length: float) -> int:
-    return math.floor(length + 0.5)
+    return max(1, half_up(length))

@@ -11,14 +11,15 @@ from urllib.parse import unquote
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
+from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND
 from imgsvc_urls.dialects.imgproxy.options import Segment
 from imgsvc_urls.dialects.imgproxy.sources import decrypted
+from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, is_one_of
 from imgsvc_urls.errors import DialectError
 
 _LOST_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
 _BASIC_FORM = ("fit", "fill", "fill-down", "force", "auto")
-_BASE64 = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 
 
 @attrs.frozen
@@ -56,17 +57,13 @@ def verified(path: str, pairs: Sequence[tuple[bytes, bytes]], size: int, trusted
     """
     signature, slash, rest = path.removeprefix("/").partition("/")
     text = slash + rest
-    got = signature.encode("utf-8", "surrogatepass")
     if not pairs:
         if ":" in signature:
             message = f"The URL must begin with a signature or any word, got {shown(signature)}."
             raise DialectError(message, status=FORBIDDEN)
         return text
-    valid = [hmac.compare_digest(sign(key, salt, text, size).encode(), got) for key, salt in pairs]
-    valid += [hmac.compare_digest(word.encode(), got) for word in trusted]
-    if not any(valid):
-        message = "The signature of the URL is wrong: sign the URL again, and send it without changes."
-        raise DialectError(message, status=FORBIDDEN)
+    if not is_one_of(signature, [*(sign(key, salt, text, size) for key, salt in pairs), *trusted]):
+        raise DialectError(WRONG_SIGNATURE, status=FORBIDDEN)
     return text
 
 
@@ -131,10 +128,7 @@ def _with_extension(text: str, mark: str) -> tuple[str, str | None]:
 
 def _from_base64(text: str) -> str:
     try:
-        if not _BASE64.fullmatch(text):
-            raise ValueError(text)
-        bare = text.rstrip("=")
-        return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
+        return from_base64(text).decode()
     except ValueError:
         message = f"The source must be plain/URL, or a URL in URL-safe base64, got {shown(text)}."
         raise DialectError(message, status=NOT_FOUND) from None

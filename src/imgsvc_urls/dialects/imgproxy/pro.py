@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import attrs
 from imgsvc_core.plan.geometry import Area
 from imgsvc_core.spec import Color, Filter
 from imgsvc_core.spec.internal import ColorOverlay
+from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.dialects.color_change import ColorChange
 from imgsvc_urls.dialects.imgproxy.arguments import (
     ANYTHING,
@@ -36,11 +36,6 @@ def _words(*words: str) -> Argument:
     return Argument(one_of(words), f"one of {', '.join(words)}" if len(words) > 1 else words[0])
 
 
-def _decoded_url(text: str) -> str:
-    bare = text.rstrip("=")
-    return base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4)).decode()
-
-
 def _digest(text: str) -> str:
     if len(bytes.fromhex(text)) != 32:
         raise ValueError(text)
@@ -56,7 +51,7 @@ def _direction(text: str) -> float:
 
 _LEVEL = Argument(whole_within(-255, 255), "an integer within -255 to 255 range")
 _COLORS = Argument(whole_within(2, 256), "an integer within 2 to 256 range")
-_URL = Argument(_decoded_url, "a URL in URL-safe base64")
+_URL = Argument(lambda text: from_base64(text).decode(), "a URL in URL-safe base64")
 _PLACE = Argument(decimal_if(lambda value: abs(value) <= 100), "a decimal number within -100 to 100 range")
 _DIRECTION = Argument(_direction, f"an angle in degrees, or one of {', '.join(_DIRECTIONS)}")
 _ANGLE = Argument(lambda text: decimal(text) % 360, "an angle in degrees")

@@ -10,9 +10,9 @@ from imgsvc_core.spec.kinds import Integer, Number, Text
 from imgsvc_urls.dialects.imgproxy.arguments import FORMATS
 from imgsvc_urls.dialects.imgproxy.presets import Presets, read_presets
 from imgsvc_urls.dialects.imgproxy.sources import Pairs, Sources, read_sources
-from imgsvc_urls.dialects.reading import Texts, TextTable
+from imgsvc_urls.dialects.reading import TextTable, texts
 
-_HEX = Texts(r"(?:[0-9A-Fa-f]{2})+", "texts of hexadecimal digits")
+_HEX = texts(r"(?:[0-9A-Fa-f]{2})+", "texts of hexadecimal digits")
 _FORMAT = "|".join(FORMATS)
 _WRITABLE = "|".join(name for name, ours in FORMATS.items() if ours in TABLE and TABLE[ours].writable)
 _MOST_SECONDS = 10 * 365 * 24 * 3600
@@ -34,7 +34,7 @@ class ImgproxySettings(Parameters):
     )
     trusted_signatures: tuple[str, ...] = param(
         "Words that count as signatures (IMGPROXY_TRUSTED_SIGNATURES).",
-        Texts(r"[^/\s]+", "words without slashes"),
+        texts(r"[^/\s]+", "words without slashes"),
         default=(),
         secret=True,
     )
@@ -55,7 +55,7 @@ class ImgproxySettings(Parameters):
     )
     presets: tuple[str, ...] = param(
         "Presets, each as name=option:argument/option:argument (IMGPROXY_PRESETS).",
-        Texts(r"(?s).+", "presets such as card=rs:fill:300:200/q:70", one=True),
+        texts(r"(?s).+", "presets such as card=rs:fill:300:200/q:70", one=True),
         default=(),
     )
     presets_separator: str | None = param(
@@ -73,7 +73,7 @@ class ImgproxySettings(Parameters):
     )
     allowed_options: tuple[str, ...] = param(
         "The only options that URLs may have; all if empty (IMGPROXY_ALLOWED_PROCESSING_OPTIONS).",
-        Texts(r"[a-z_-]+", "names of options"),
+        texts(r"[a-z_-]+", "names of options"),
         default=(),
     )
     allow_security_options: bool = param(
@@ -90,13 +90,13 @@ class ImgproxySettings(Parameters):
     base_url: tuple[str, ...] = param(
         "What stands before sources that do not begin with it, such as the name of an origin and a slash. Of "
         "several, sources may begin with any, and the first one stands before others (IMGPROXY_BASE_URL).",
-        Texts(r"\S{0,2000}", "beginnings of sources", one=True),
+        texts(r"\S{0,2000}", "beginnings of sources", one=True),
         default=(),
     )
     allowed_sources: tuple[str, ...] = param(
         "Beginnings that sources must have, also unsigned ones and those of origins, with wildcards "
         "(IMGPROXY_ALLOWED_SOURCES).",
-        Texts(
+        texts(
             r"https?://[^/\s]+/\S*|(?!https?:)[a-z][a-z0-9+.-]*:\S*",
             "beginnings of URLs with a slash after the host, such as https://*.example.org/ or s3://",
         ),
@@ -133,7 +133,7 @@ class ImgproxySettings(Parameters):
     preferred_formats: tuple[str, ...] = param(
         "Formats that pictures keep without being told; all others become the first one that can carry them "
         "(IMGPROXY_PREFERRED_FORMATS).",
-        Texts(_WRITABLE, "names of formats that can be written", least=1),
+        texts(_WRITABLE, "names of formats that can be written", least=1),
         default=("jpeg", "png", "gif"),
     )
     client_hints: bool = param(
@@ -146,7 +146,7 @@ class ImgproxySettings(Parameters):
     )
     format_quality: tuple[str, ...] = param(
         "Qualities of formats, such as avif=50; by default webp=79, avif=63 (IMGPROXY_FORMAT_QUALITY).",
-        Texts(rf"(?:{_FORMAT})=(?:[1-9][0-9]?|100)", "formats and qualities such as avif=50"),
+        texts(rf"(?:{_FORMAT})=(?:[1-9][0-9]?|100)", "formats and qualities such as avif=50"),
         default=(),
     )
     avif_speed: int = param(
@@ -154,7 +154,7 @@ class ImgproxySettings(Parameters):
     )
     skip_processing_formats: tuple[str, ...] = param(
         "Formats that are delivered as they are (IMGPROXY_SKIP_PROCESSING_FORMATS).",
-        Texts(_FORMAT, "names of formats"),
+        texts(_FORMAT, "names of formats"),
         default=(),
     )
     strip_metadata: bool = param("Whether metadata is removed (IMGPROXY_STRIP_METADATA).", default=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -11,6 +10,7 @@ import attrs
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.dialects.imgproxy.arguments import NOT_FOUND
 from imgsvc_urls.dialects.wildcards import climbs, url_pattern
 from imgsvc_urls.errors import DialectError
@@ -114,7 +114,7 @@ def decrypted(text: str, key: bytes) -> str:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.padding import PKCS7
 
-    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    data = from_base64(text)
     cipher = Cipher(algorithms.AES(key), modes.CBC(data[:_BLOCK])).decryptor()
     padded = cipher.update(data[_BLOCK:]) + cipher.finalize()
     unpadder = PKCS7(8 * _BLOCK).unpadder()

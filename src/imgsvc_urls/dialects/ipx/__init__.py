@@ -14,13 +14,13 @@ import attrs
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
-from imgsvc_core.spec.kinds import Text
+from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import refusing
 from imgsvc_urls.dialects.ipx import next_image
-from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier, read_modifiers
+from imgsvc_urls.dialects.ipx.modifiers import ALIASES, Modifier, read_modifiers
 from imgsvc_urls.dialects.ipx.request import accepted_format, is_upright, request_of, trim_of
-from imgsvc_urls.dialects.reading import Texts, TextTable, Wholes, decoded_if_possible
+from imgsvc_urls.dialects.reading import Array, TextTable, decoded_if_possible, preferred_format, texts
 from imgsvc_urls.errors import DialectError
 from imgsvc_urls.sources import Source, source_of
 
@@ -35,7 +35,7 @@ _WIDTHS = (16, 32, 48, 64, 96, 128, 256, 384, 640, 750, 828, 1080, 1200, 1920, 2
 class IpxUrl(ForeignUrl):
     """What a URL of ipx asks for."""
 
-    unreachable_status, unusable_status = 500, BAD_REQUEST
+    unreachable_status, unusable_status = 500, 400
 
     modifiers: tuple[Modifier, ...]
     format: str | None
@@ -51,7 +51,7 @@ class IpxUrl(ForeignUrl):
 
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture."""
-        with refusing(BAD_REQUEST):
+        with refusing():
             return request_of(self.modifiers, self.format, info)
 
 
@@ -73,17 +73,17 @@ class Ipx(Parameters):
     )
     widths: tuple[int, ...] = param(
         "The widths that URLs of next/image may ask for (deviceSizes and imageSizes).",
-        Wholes(1, 65_535),
+        Array(Integer(1, 65_535), "integers within 1 to 65535 range"),
         default=_WIDTHS,
     )
     qualities: tuple[int, ...] = param(
         "The qualities that URLs of next/image may ask for; 1 to 100 if empty (qualities).",
-        Wholes(1, 100),
+        Array(Integer(1, 100), "integers within 1 to 100 range"),
         default=(),
     )
     formats: tuple[str, ...] = param(
         "The formats of next/image for clients that accept them, the preferred one first (formats).",
-        Texts("avif|webp", "avif and webp"),
+        texts("avif|webp", "avif and webp"),
         default=("webp",),
     )
 
@@ -93,12 +93,10 @@ class Ipx(Parameters):
             return self._of_next(request)
         first, _, rest = request.path.removeprefix("/").partition("/")
         if not first:
-            raise DialectError("The URL must have modifiers, or _ for none, got none.", status=BAD_REQUEST)
+            raise DialectError("The URL must have modifiers, or _ for none, got none.")
         path = decoded_if_possible(rest)
         if not path.strip("/"):
-            raise DialectError(
-                "The URL must name a picture after its modifiers, got none.", status=BAD_REQUEST
-            )
+            raise DialectError("The URL must name a picture after its modifiers, got none.")
         modifiers = read_modifiers(first)
         names = {ALIASES.get(name, name): arguments for name, arguments in modifiers}
         format_ = names.get("format", (None,))[0]
@@ -121,7 +119,7 @@ class Ipx(Parameters):
             signed=False,
             width=width,
             quality=quality,
-            format=next_image.negotiated(request.header("Accept"), self.formats),
+            format=preferred_format(request.header("Accept"), self.formats),
         )
 
     def _source(self, path: str, query: str) -> Source:
@@ -133,5 +131,5 @@ class Ipx(Parameters):
                 path = f"{target.rstrip('/')}/{rest.lstrip('/')}"
         if not _SCHEME.match(path):
             path = self.base_url + path.lstrip("/")
-        with refusing(BAD_REQUEST):
+        with refusing():
             return source_of(f"{path}?{query}" if query and _SCHEME.match(path) else path)

@@ -15,8 +15,6 @@ from imgsvc_core._runtime.jsontext import shown
 from imgsvc_urls.dialects.colors import css_color
 from imgsvc_urls.errors import DialectError
 
-BAD_REQUEST = 400
-
 Modifier: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a modifier as it was written, and its arguments; `None` stands for one that was left out."""
 
@@ -180,7 +178,7 @@ def _check_together(modifiers: Iterable[Modifier]) -> None:
         message = (
             f"Modifier 'normalize' must have a lower percentile below the upper, got {lower} and {upper}."
         )
-        raise DialectError(message, status=BAD_REQUEST)
+        raise DialectError(message)
 
 
 def _place(modifier: Modifier) -> tuple[bool, str]:
@@ -201,5 +199,4 @@ def _argument(name: str, argument: Argument, text: str) -> Any:
     try:
         return argument.read(text)
     except ValueError:
-        message = f"Modifier '{name}' must be {argument.expected}, got {shown(text)}."
-        raise DialectError(message, status=BAD_REQUEST) from None
+        raise DialectError(f"Modifier '{name}' must be {argument.expected}, got {shown(text)}.") from None

@@ -13,12 +13,10 @@ import attrs
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.spec import Spec
+from imgsvc_core.spec.color import BLACK
 from imgsvc_urls.dialects import ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import built, refusing
-from imgsvc_urls.dialects.ipx.modifiers import BAD_REQUEST
-from imgsvc_urls.dialects.ipx.sharp import BLACK
 from imgsvc_urls.errors import DialectError
 
 PATH = "/_next/image"
@@ -35,7 +33,7 @@ _MOST_COLORS = 256
 class NextImageUrl(ForeignUrl):
     """What a URL of next/image asks for."""
 
-    unreachable_status, unusable_status = 500, BAD_REQUEST
+    unreachable_status, unusable_status = 500, 400
 
     width: int
     quality: int
@@ -44,10 +42,10 @@ class NextImageUrl(ForeignUrl):
     def spec(self, info: ImageInfo) -> Spec | None:
         """Return the request for a picture, or `None` to deliver an animation or an icon unchanged."""
         if info.format == "svg":
-            raise DialectError("Parameter 'url' must not name an SVG.", status=BAD_REQUEST)
+            raise DialectError("Parameter 'url' must not name an SVG.")
         if info.animated or info.format in _PASSED_ON:
             return None
-        with refusing(BAD_REQUEST):
+        with refusing():
             return built(resize={"width": self.width, "upscale": False}, output=self._output(info))
 
     def _output(self, info: ImageInfo) -> dict[str, Any]:
@@ -85,13 +83,6 @@ def check_allowed(name: str, value: int, allowed: Sequence[int]) -> None:
         raise _wrong(name, f"must be one of {', '.join(map(str, allowed))}, got {value}")
 
 
-def negotiated(accept: str, formats: Sequence[str]) -> str | None:
-    """Return the format that a client wants most, or `None` if it names none of them."""
-    weights = accept_weights(accept)
-    wanted = [name for name in formats if weights.get(f"image/{name}")]
-    return max(wanted, key=lambda name: weights[f"image/{name}"]) if wanted else None
-
-
 def _checked_url(url: str) -> str:
     if len(url) > _LONGEST_URL:
         raise _wrong("url", f"must have at most {_LONGEST_URL} characters, got {len(url)}")
@@ -113,4 +104,4 @@ def _whole(name: str, text: str) -> int:
 
 
 def _wrong(name: str, how: str) -> DialectError:
-    return DialectError(f"Parameter '{name}' {how}.", status=BAD_REQUEST)
+    return DialectError(f"Parameter '{name}' {how}.")

@@ -7,16 +7,17 @@ from typing import Any, Literal
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color, Filter, Spec, Trim
 from imgsvc_core.spec import vips_filters as vips_specs
+from imgsvc_core.spec.color import BLACK
 from imgsvc_core.spec.geometry import Gravity
 from imgsvc_core.spec.internal import LightnessSharpen
 from imgsvc_core.spec.thumbor_filters import Convolution, Ground, Tones
 from imgsvc_urls.dialects.building import animates, built, libvips_blur, window_of
-from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier
-from imgsvc_urls.dialects.ipx.sharp import BLACK, Layout, called, layout
+from imgsvc_urls.dialects.ipx.modifiers import ALIASES, Modifier
+from imgsvc_urls.dialects.ipx.sharp import Layout, called, layout
+from imgsvc_urls.dialects.reading import preferred_format
 from imgsvc_urls.errors import DialectError
 
 _FORMATS = {
@@ -47,10 +48,8 @@ _ORIENTED: Mapping[int, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {
 
 def accepted_format(accept: str, *, animated: bool) -> str:
     """Return the format that ``format_auto`` stands for: what a client wants most, of those that it names."""
-    weights = accept_weights(accept)
     names = _AUTO_ANIMATED if animated else _AUTO
-    wanted = [name for name in names if weights.get(f"image/{name}")]
-    return max(wanted, key=lambda name: weights[f"image/{name}"]) if wanted else names[-1]
+    return preferred_format(accept, names) or names[-1]
 
 
 def is_upright(modifiers: Sequence[Modifier]) -> bool:
@@ -253,4 +252,4 @@ def _or(value: Any, default: Any) -> Any:
 
 def impossible(name: str, why: str) -> DialectError:
     """Return the error for a modifier that cannot be applied."""
-    return DialectError(f"Modifier '{name}' of ipx cannot be applied: {why}.", status=BAD_REQUEST)
+    return DialectError(f"Modifier '{name}' of ipx cannot be applied: {why}.")

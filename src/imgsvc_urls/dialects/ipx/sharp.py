@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,10 +10,9 @@ import attrs
 from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Box, Size, rotated
 from imgsvc_core.spec import Color
-from imgsvc_urls.dialects.ipx.modifiers import ALIASES, BAD_REQUEST, Modifier
+from imgsvc_urls.dialects.building import half_up
+from imgsvc_urls.dialects.ipx.modifiers import ALIASES, Modifier
 from imgsvc_urls.errors import DialectError
-
-BLACK = Color(0, 0, 0)
 
 _ORIENTATIONS = {0: 1, 90: 6, 180: 3, 270: 8}
 _JPEG_FACTORS = (8, 4, 2)
@@ -120,15 +118,9 @@ def _clamped(asked: Size, size: Size) -> Size:
     if not width or not height:
         raise DialectError(
             f"Modifier 'resize' must leave a pixel on each side, got {asked.width}x{asked.height} for a "
-            f"picture of {size.width}x{size.height}.",
-            status=BAD_REQUEST,
+            f"picture of {size.width}x{size.height}."
         )
     return Size(width, height)
-
-
-def half_up(value: float) -> int:
-    """Round as JavaScript and libvips do."""
-    return math.floor(value + 0.5)
 
 
 @attrs.frozen
@@ -171,8 +163,7 @@ def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
         size = rotated(size, calls.angle)
     part = calls.part or Box(0, 0, *size)
     if part.right > size.width or part.bottom > size.height:
-        message = f"Modifier 'extract' must lie inside the picture of {size.width}x{size.height}."
-        raise DialectError(message, status=BAD_REQUEST)
+        raise DialectError(f"Modifier 'extract' must lie inside the picture of {size.width}x{size.height}.")
     plain = calls.part is None and not calls.trims and not first and not gamma
     whole_shrink = int(min(_shrinks(calls, part.size)))
     exact = not plain or (jpeg and whole_shrink in _JPEG_FACTORS)
@@ -212,7 +203,7 @@ def _turned_after(
     """Return a layout that turns first and scales then, in place of scaling first and turning then."""
     if part.size != whole or canvas != scaled or window.size != scaled:
         message = "Modifier 'rotate' by such an angle cannot follow what cuts or extends the picture."
-        raise DialectError(message, status=BAD_REQUEST)
+        raise DialectError(message)
     whole, scaled = rotated(whole, calls.angle), rotated(scaled, calls.angle)
     return whole, Box(0, 0, *whole), scaled, Box(0, 0, *scaled), scaled
 
@@ -221,7 +212,7 @@ def _cut_after(box: Box, scaled: Size, window: Box, canvas: Size) -> tuple[Box, 
     """Return window and canvas after a part of the result was cut out."""
     if canvas != window.size or box.right > canvas.width or box.bottom > canvas.height:
         message = f"Modifier 'extract' must lie inside the picture of {canvas.width}x{canvas.height}."
-        raise DialectError(message, status=BAD_REQUEST)
+        raise DialectError(message)
     return box._replace(left=window.left + box.left, top=window.top + box.top), box.size
 
 

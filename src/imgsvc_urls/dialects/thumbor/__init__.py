@@ -20,12 +20,12 @@ from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import refusing
-from imgsvc_urls.dialects.reading import Texts, TextTable
-from imgsvc_urls.dialects.thumbor.encoding import Encoding, accepted_formats, named_format
+from imgsvc_urls.dialects.reading import Array, TextTable, accepted_formats, texts
+from imgsvc_urls.dialects.thumbor.encoding import MEDIA_TYPES, Encoding, named_format
 from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_urls.dialects.thumbor.geometry import FocalArea
 from imgsvc_urls.dialects.thumbor.meta import document
-from imgsvc_urls.dialects.thumbor.path import BAD_REQUEST, UNSAFE, Parts, extracted, sign, split, verified
+from imgsvc_urls.dialects.thumbor.path import UNSAFE, Parts, extracted, sign, split, verified
 from imgsvc_urls.dialects.thumbor.request import (
     Smart,
     check_possible,
@@ -34,7 +34,7 @@ from imgsvc_urls.dialects.thumbor.request import (
     request_of,
     trim_of,
 )
-from imgsvc_urls.dialects.thumbor.sources import Patterns, find_source
+from imgsvc_urls.dialects.thumbor.sources import RegularExpression, find_source
 from imgsvc_urls.errors import SourceRefused
 
 _QUALITY = Integer(1, 100)
@@ -63,7 +63,7 @@ class ThumborUrl(ForeignUrl):
         if isinstance(error, EmptySource):
             return 502
         if not isinstance(error, SourceUnreachable):
-            return BAD_REQUEST
+            return 400
         if isinstance(error, SourceRefused):
             return 404
         return 500 if error.failure == "unreachable" else 504
@@ -95,7 +95,7 @@ class ThumborUrl(ForeignUrl):
 
     def spec(self, info: ImageInfo) -> Spec | Document:
         """Return the request for a picture, or what is done to it."""
-        with refusing(BAD_REQUEST):
+        with refusing():
             found = drawn(
                 self.parts,
                 self.filters,
@@ -127,7 +127,7 @@ class Thumbor(Parameters):
     confidential: ClassVar[bool] = True
 
     keys: tuple[str, ...] = param(
-        "Keys, of which any signs URLs (SECURITY_KEY).", Texts(r"(?s).+", "texts"), default=(), secret=True
+        "Keys, of which any signs URLs (SECURITY_KEY).", texts(r"(?s).+", "texts"), default=(), secret=True
     )
     unsafe: bool = param("Whether unsigned URLs are served (ALLOW_UNSAFE_URL).", default=False)
     base_url: str = param(
@@ -144,7 +144,7 @@ class Thumbor(Parameters):
     allowed_sources: tuple[str, ...] = param(
         "Regular expressions of the hosts of images, or with '://' in them of the beginnings of their "
         "URLs (ALLOWED_SOURCES).",
-        Patterns(),
+        Array(RegularExpression(), "regular expressions"),
         default=(),
     )
     smart: Smart = param(
@@ -203,7 +203,7 @@ class Thumbor(Parameters):
         if inner is not None:
             image = inner[0]
             focal = (*focal, FocalArea(*inner[1], origin="Original Extraction"))
-        chosen = () if named_format(filters) else self._auto_formats
+        depends_on_client = named_format(filters) is None and any(self._auto_formats.values())
         ages = [int(item.arguments[0]) for item in filters if item.name == "max_age"]
         return ThumborUrl(
             source=find_source(
@@ -219,7 +219,7 @@ class Thumbor(Parameters):
             watermarks=self.watermarks,
             encoding=self._encoding,
             respects_orientation=self.respect_orientation,
-            accepted=accepted_formats(request.header("Accept"), chosen) if chosen else (),
+            accepted=self._accepted(request) if depends_on_client else (),
             image=quote(image) if parts.meta else "",
             callback=self._callback(request) if parts.meta else None,
         )
@@ -229,17 +229,20 @@ class Thumbor(Parameters):
         name = self.meta_callback_name or dict(request.parameters).get("callback", "")
         return name if _FUNCTION.fullmatch(name) else None
 
-    @cached_property
-    def _auto_formats(self) -> tuple[str, ...]:
-        """Return the formats that depend on what the client accepts."""
-        wanted = {
+    def _accepted(self, request: ForeignRequest) -> tuple[str, ...]:
+        """Return the formats of pictures without one that the client accepts, the preferred one first."""
+        return accepted_formats(request.header("Accept"), self._auto_formats, MEDIA_TYPES)
+
+    @property
+    def _auto_formats(self) -> dict[str, bool]:
+        """The formats that depend on what the client accepts, the preferred one first."""
+        return {
             "webp": self.auto_webp,
             "avif": self.auto_avif,
             "jpg": self.auto_jpg,
             "heic": self.auto_heif,
             "png": self.auto_png,
         }
-        return tuple(name for name, is_wanted in wanted.items() if is_wanted)
 
     @cached_property
     def _encoding(self) -> Encoding:

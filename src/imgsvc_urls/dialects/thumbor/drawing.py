@@ -16,7 +16,6 @@ from imgsvc_core.spec.watermark import Tiling
 from imgsvc_urls.dialects.building import Side, placed_watermark, truncated_blur
 from imgsvc_urls.dialects.thumbor.filters import Filter, is_true
 from imgsvc_urls.dialects.thumbor.geometry import proportional, upscaled
-from imgsvc_urls.dialects.thumbor.path import BAD_REQUEST
 from imgsvc_urls.dialects.thumbor.tones import blended, curved, shifted, spread
 from imgsvc_urls.errors import DialectError
 
@@ -210,7 +209,7 @@ class Drawing:
 
 def impossible(name: str, why: str) -> DialectError:
     """Return the error for a filter that cannot be applied."""
-    return DialectError(f"Filter '{name}' of thumbor cannot be applied: {why}.", status=BAD_REQUEST)
+    return DialectError(f"Filter '{name}' of thumbor cannot be applied: {why}.")
 
 
 def color_of(filter_: str, text: str) -> Color | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ import attrs
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_urls.dialects.building import animates
 from imgsvc_urls.dialects.thumbor.filters import Filter
 
@@ -18,14 +16,8 @@ _FORMATS = {
     "png": "png", "jpeg": "jpg", "jpg": "jpg", "gif": "gif", "webp": "webp", "avif": "avif", "heic": "heic",
     "heif": "heic",
 }  # fmt: skip
-_MEDIA_TYPES = {
-    "webp": ("image/webp",),
-    "avif": ("image/avif",),
-    "jpg": ("image/jpeg", "image/jpg", "*/*"),
-    "heic": ("image/heif",),
-    "png": ("image/png",),
-}
-"""The media types of which clients must accept one, in the order in which formats are preferred."""
+MEDIA_TYPES = {"jpg": ("image/jpeg", "image/jpg", "*/*"), "heic": ("image/heif",)}
+"""The media types of which clients must accept one, if they are others than the format's own."""
 
 _HEIC_QUALITY = 75
 _WITH_MAX_BYTES = ("jpg", "webp")
@@ -112,16 +104,3 @@ def named_format(filters: Iterable[Filter]) -> str | None:
     """Return the format that the last filter ``format`` names, if it is known."""
     named = [item.arguments[0] for item in filters if item.name == "format"]
     return _FORMATS.get(named[-1].lower()) if named else None
-
-
-@functools.lru_cache
-def accepted_formats(accept: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those formats of some that a client accepts, the preferred one first.
-
-    >>> accepted_formats("image/avif,*/*", ("avif", "jpg", "png"))
-    ('avif', 'jpg')
-    """
-    weights = accept_weights(accept)
-    return tuple(
-        name for name, types in _MEDIA_TYPES.items() if name in wanted and any(map(weights.get, types))
-    )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import hmac
 import re
+from typing import Any
 from urllib.parse import unquote
 
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
+from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, is_one_of
 from imgsvc_urls.errors import DialectError
 
-BAD_REQUEST = 400
 UNSAFE = "unsafe"
 
 # Each part is optional, and their order is fixed. A part in the wrong place begins the image.
@@ -39,33 +40,52 @@ _MAX_LEVELS = 10
 
 
 @attrs.frozen(kw_only=True)
-class Parts:
+class CommonParts:
+    """The parts of a path that thumbor and imagor write alike."""
+
+    meta: bool
+    trim: str | None
+    fit_in: bool
+    full: bool
+    adaptive: bool
+    stretch: bool
+    flip: tuple[bool, bool]
+    smart: bool
+
+
+def common_parts(found: re.Match[str]) -> dict[str, Any]:
+    """Return the parts of `CommonParts` that a pattern has found, by name."""
+    words = ("meta", "fit_in", "full", "adaptive", "stretch", "smart")
+    return {
+        **{word: bool(found[word]) for word in words},
+        "trim": found["trim"],
+        "flip": (bool(found["mirrored"]), bool(found["flipped"])),
+    }
+
+
+@attrs.frozen(kw_only=True)
+class Parts(CommonParts):
     """The parts of a path. Sides are `None` for those of the source, and 0 if they are free.
 
     Filters and image are not shown: URLs that ask for the same of a picture have equal texts.
     """
 
     debug: bool
-    meta: bool
-    trim: str | None
     crop: tuple[int, int, int, int] | None  # left, top, right, bottom
-    fit_in: bool
-    full: bool
-    adaptive: bool
-    stretch: bool
     width: int | None
     height: int | None
-    flip: tuple[bool, bool]
     halign: str
     valign: str
-    smart: bool
     filters: tuple[str, ...] = attrs.field(repr=False)
     image: str = attrs.field(repr=False)
 
 
-def sign(key: str, text: str) -> str:
-    """Return the signature of all that follows it in a path, without a slash before."""
-    digest = hmac.digest(key.encode(), text.encode("utf-8", "surrogatepass"), "sha1")
+def sign(key: str, text: str, type_: str = "sha1") -> str:
+    """Return the signature of all that follows it in a path, without a slash before.
+
+    ``type_`` is the hash function. thumbor has only one.
+    """
+    digest = hmac.digest(key.encode(), text.encode("utf-8", "surrogatepass"), type_)
     return base64.urlsafe_b64encode(digest).decode("ascii")
 
 
@@ -78,15 +98,10 @@ def verified(path: str, keys: tuple[str, ...], *, unsafe: bool) -> str:
     signature, _, text = path.removeprefix("/").partition("/")
     if signature == UNSAFE:
         if not unsafe:
-            raise DialectError(
-                "The URL must be signed, got 'unsafe': sign it with the key.", status=BAD_REQUEST
-            )
+            raise DialectError("The URL must be signed, got 'unsafe': sign it with the key.")
         return text
-    got = unquote(signature).encode("utf-8", "surrogatepass")
-    valid = [hmac.compare_digest(sign(key, text).encode(), got) for key in keys]
-    if not any(valid):
-        message = "The signature of the URL is wrong: sign the URL again, and send it without changes."
-        raise DialectError(message, status=BAD_REQUEST)
+    if not is_one_of(unquote(signature), [sign(key, text) for key in keys]):
+        raise DialectError(WRONG_SIGNATURE)
     return text
 
 
@@ -98,24 +113,17 @@ def split(text: str) -> Parts:
     """
     found = _PARTS.fullmatch(text)
     if found is None:
-        raise DialectError("The URL must end with the address of an image, got none.", status=BAD_REQUEST)
+        raise DialectError("The URL must end with the address of an image, got none.")
     corners = [found[name] for name in ("left", "top", "right", "bottom")]
     left, top, right, bottom = (0 if corner is None else _number(corner) for corner in corners)
     return Parts(
+        **common_parts(found),
         debug=bool(found["debug"]),
-        meta=bool(found["meta"]),
-        trim=found["trim"],
         crop=None if corners[0] is None else (left, top, right, bottom),
-        fit_in=bool(found["fit_in"]),
-        full=bool(found["full"]),
-        adaptive=bool(found["adaptive"]),
-        stretch=bool(found["stretch"]),
         width=_side(found["width"]),
         height=_side(found["height"]),
-        flip=(bool(found["mirrored"]), bool(found["flipped"])),
         halign=found["halign"] or "center",
         valign=found["valign"] or "middle",
-        smart=bool(found["smart"]),
         filters=_filters(found["filters"]),
         image=_decoded(found["image"]),
     )
@@ -140,9 +148,7 @@ def _side(text: str | None) -> int | None:
 
 def _number(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
-        raise DialectError(
-            f"Sizes must have at most {_MAX_DIGITS} digits, got {shown(digits)}.", status=BAD_REQUEST
-        )
+        raise DialectError(f"Sizes must have at most {_MAX_DIGITS} digits, got {shown(digits)}.")
     return int(digits)
 
 
@@ -158,6 +164,4 @@ def _decoded(text: str) -> str:
     try:
         return unquote(text, errors="strict") if "%" in text else text
     except UnicodeDecodeError:
-        raise DialectError(
-            f"The URL must be percent-encoded UTF-8, got {shown(text)}.", status=BAD_REQUEST
-        ) from None
+        raise DialectError(f"The URL must be percent-encoded UTF-8, got {shown(text)}.") from None

@@ -11,7 +11,6 @@ import attrs
 
 from imgsvc_core.spec.kinds import Kind
 from imgsvc_urls.dialects.building import refusing
-from imgsvc_urls.dialects.thumbor.path import BAD_REQUEST
 from imgsvc_urls.errors import DialectError
 from imgsvc_urls.sources import Source, UrlSource, source_of
 
@@ -19,21 +18,21 @@ _STORED = re.compile(r"([0-9a-f]{32})(?:/.*)?", re.DOTALL)
 
 
 @attrs.frozen
-class Patterns(Kind):
-    """An array of regular expressions."""
+class RegularExpression(Kind):
+    """A regular expression, as text."""
 
-    expectation = "array of regular expressions"
+    expectation = "regular expression"
 
-    def parse(self, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
             raise ValueError(value)
         try:
-            return tuple(re.compile(item).pattern for item in value)
+            return re.compile(value).pattern
         except re.error as error:
             raise ValueError(value) from error
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string", "format": "regex"}}
+        return {"type": "string", "format": "regex"}
 
 
 def find_source(image: str, *, base_url: str, stored: str, allowed: Sequence[str]) -> Source:
@@ -48,12 +47,12 @@ def find_source(image: str, *, base_url: str, stored: str, allowed: Sequence[str
     Raises:
         DialectError: no image can or may come from there.
     """
-    with refusing(BAD_REQUEST):
+    with refusing():
         if stored and (found := _STORED.fullmatch(image)):
             return source_of(stored + found[1])
         source = source_of(image if image.startswith("http") else base_url + image)
     if allowed and isinstance(source, UrlSource) and not _is_allowed(source.url, allowed):
-        raise DialectError("The source of the URL is none of the allowed sources.", status=BAD_REQUEST)
+        raise DialectError("The source of the URL is none of the allowed sources.")
     return source
 
 
