@@ -30,8 +30,9 @@ def redacted(spec: StoreSpec, text: str, tokens: Iterable[str] = ()) -> str:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets in a text by stars."""
-    for secret in filter(lambda secret: len(secret) >= _SHORTEST_SECRET, secrets):
+    """Replace secrets in a text by stars. Of secrets that hold others, nothing is left."""
+    long_enough = (secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+    for secret in sorted(long_enough, key=len, reverse=True):
         in_json = json.dumps(secret)[1:-1]
         for written in (secret, in_json, quote(secret, safe=""), quote_plus(secret), quote(secret)):
             text = text.replace(written, "***")

@@ -37,7 +37,7 @@ Value: TypeAlias = str | float | datetime | Sequence[str] | None
 
 WIDTHS = (320, 640, 1280)
 PREFERRED_FORMATS = ("avif", "webp", "jpg")
-ANIMATED_FORMATS = ("webp", "gif")  # AVIF would hold the first frame only
+ANIMATED_FORMATS = ("webp", "gif")
 
 _BASE = re.compile(r"(https?://[^/?#\s]+)?(/[^?#\s]*)?")
 _MIN_SECRET = 16  # characters
@@ -134,8 +134,10 @@ class Signer:
         """
         asked = _asked(request, options)
         if densities is None:
+            _check_some("widths", widths)
             found = {f"{width}w": _at_width(asked, width) for width in _widths(asked, widths, info)}
         else:
+            _check_some("densities", densities)
             found = _at_densities(asked, densities, info)
         return ", ".join(f"{self._written(source, item)} {size}" for size, item in found.items())
 
@@ -226,6 +228,11 @@ def _checked(document: Document, presets: Sequence[str]) -> Document:
     return parse_partial(document, "The request") if presets else unparse(parse_request(document))
 
 
+def _check_some(name: str, sizes: Sequence[float]) -> None:
+    if not len(sizes):
+        raise SpecError([Problem(name, f"The {name} must be one or more numbers, got none")])
+
+
 def _widths(asked: _Asked, widths: Sequence[int], info: ImageInfo | None) -> Sequence[int]:
     """Return the widths that do not enlarge a source, as far as that is known."""
     if info is None:
@@ -239,6 +246,8 @@ def _at_densities(asked: _Asked, densities: Sequence[float], info: ImageInfo | N
 
     A source that suffices for none of them is delivered once, in its own size.
     """
+    for density in densities:
+        Delivery(dpr=density)
     if info is not None and not asked.presets:
         spec = with_upscale(parse_request(asked.request), upscale=False)
         hundredths = [round(100 * density) for density in densities]

@@ -152,3 +152,8 @@ SECRET = 'pass/word+of "ours" ü'
 )
 def test_secrets_are_masked_in_every_notation(written: str) -> None:
     assert masked(f"before {written} after", [SECRET, ""]) == "before *** after"
+
+
+@pytest.mark.parametrize("inner", [SECRET[:6], SECRET[3:9], SECRET[-6:]])
+def test_nothing_is_left_of_a_secret_that_holds_another_one(inner: str) -> None:
+    assert masked(f"{SECRET} and {inner}", [inner, SECRET]) == "*** and ***"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -216,6 +217,22 @@ def _photo(width: int, height: int, **more: Any) -> ImageInfo:
 
 
 WIDE = _photo(1000, 300)
+
+
+@pytest.mark.parametrize("source", [None, _photo(400, 300)])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, 0, -1, 5.1])
+def test_densities_are_checked_whatever_is_known_of_the_source(
+    source: ImageInfo | None, wrong: float
+) -> None:
+    with pytest.raises(SpecError, match="'dpr' parameter must be float within"):
+        PLAIN.srcset("photos/a", resize="80x", densities=[1, wrong], info=source)
+
+
+@pytest.mark.parametrize("source", [None, _photo(400, 300)])
+@pytest.mark.parametrize("name", ["widths", "densities"])
+def test_some_size_must_be_given(source: ImageInfo | None, name: str) -> None:
+    with pytest.raises(SpecError, match=f"The {name} must be one or more numbers, got none"):
+        PLAIN.picture("photos/a", alt="", info=source, **{name: []})
 
 
 @pytest.mark.parametrize(
