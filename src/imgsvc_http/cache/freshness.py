@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 import attrs
@@ -76,13 +77,35 @@ class FreshnessBounds:
 
 
 def soonest(parts: Iterable[Freshness]) -> Freshness:
-    """Return how long a picture is fresh that is made of several sources: as long as all of them are."""
+    """Return how long a picture is fresh that is made of several sources: as long as all of them are.
+
+    Sources that state nothing leave what the others state as it is.
+    """
     found = tuple(parts)
-    return attrs.evolve(
-        min(found, key=lambda part: part.seconds),
+    stating = [part for part in found if part.stated]
+    return Freshness(
+        min(part.seconds for part in found),
         stale=all(part.stale for part in found),
         scope=max((part.scope for part in found), key=_SCOPES.index),
+        stated=_shortest_ages([part.stated for part in stating]),
+        conditions=_common_conditions({part.conditions for part in stating}),
     )
+
+
+def _shortest_ages(stated: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the shortest age of each name. Shared caches take ``max-age`` if there is no ``s-maxage``."""
+    ages = {}
+    for name in dict.fromkeys(name for each in stated for name in each):
+        ages[name] = min(each.get(name, each.get("max-age", math.inf)) for each in stated)
+    return ages
+
+
+def _common_conditions(conditions: Collection[str]) -> str:
+    """Return what several sources say beside their ages: if they differ, only what forbids stale answers."""
+    if len(conditions) == 1:
+        return next(iter(conditions))
+    given = {name for each in conditions for name in each.split(", ")}
+    return ", ".join(name for name in _WITHOUT_VALUE if name in given & _REVALIDATED)
 
 
 def aged(headers: MultiMapping[str], seconds: float) -> MultiMapping[str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from imgsvc_http.cache.freshness import FreshnessBounds
+from imgsvc_http.cache.freshness import Freshness, FreshnessBounds, soonest
 
 BOUNDS = FreshnessBounds(default_seconds=100, min_seconds=0, max_seconds=1000)
 DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
@@ -112,3 +112,50 @@ def test_bounds_win_over_the_source() -> None:
 @given(st.dictionaries(st.sampled_from(["Cache-Control", "Age", "Expires", "Date"]), st.text(max_size=40)))
 def test_no_header_is_an_error(headers: dict[str, str]) -> None:
     assert 0 <= BOUNDS.freshness(CIMultiDict(headers)).seconds <= 1000
+
+
+def _told(*headers: str) -> Freshness:
+    """What holds for a picture of sources with these headers, "" for none."""
+    return soonest(BOUNDS.freshness(CIMultiDict({"Cache-Control": one} if one else {})) for one in headers)
+
+
+def test_a_picture_of_one_source_is_as_fresh_as_it() -> None:
+    for header in ("", "max-age=60", "private, max-age=5, must-revalidate", "no-store", "no-cache"):
+        assert _told(header) == BOUNDS.freshness(CIMultiDict({"Cache-Control": header}))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds", "stated", "conditions"),
+    [
+        (("max-age=60", "max-age=90"), 60, {"max-age": 60}, ""),
+        (("max-age=900", ""), 100, {"max-age": 900}, ""),
+        (("", "max-age=60"), 60, {"max-age": 60}, ""),
+        (("", ""), 100, {}, ""),
+        (("max-age=60, s-maxage=900", "max-age=200"), 200, {"max-age": 60, "s-maxage": 200}, ""),
+        (("s-maxage=30", "max-age=200"), 30, {"s-maxage": 30, "max-age": 200}, ""),
+        (("max-age=60, immutable", "max-age=90, immutable"), 60, {"max-age": 60}, "immutable"),
+        (("max-age=60, immutable", "max-age=90"), 60, {"max-age": 60}, ""),
+        (("max-age=60, immutable", ""), 60, {"max-age": 60}, "immutable"),
+        (("max-age=60", "max-age=90, must-revalidate"), 60, {"max-age": 60}, "must-revalidate"),
+        (("max-age=60, stale-if-error=9", "no-cache"), 0, {"max-age": 0}, "must-revalidate"),
+    ],
+)
+def test_of_several_sources_the_shortest_ages_and_strictest_words_hold(
+    headers: tuple[str, str], seconds: float, stated: dict[str, float], conditions: str
+) -> None:
+    for order in (headers, headers[::-1]):
+        found = _told(*order)
+        assert (found.seconds, dict(found.stated), found.conditions) == (seconds, stated, conditions)
+
+
+@pytest.mark.parametrize("strict", ["no-cache", "max-age=60, must-revalidate", "proxy-revalidate"])
+@pytest.mark.parametrize("other", ["", "max-age=9", "max-age=600"])
+def test_one_source_that_may_not_be_stale_is_enough(strict: str, other: str) -> None:
+    assert not _told(strict, other).stale
+    assert not _told(other, strict).stale
+    assert _told(other, other).stale
+
+
+def test_the_narrowest_scope_holds() -> None:
+    for narrow, wide in (("private", ""), ("no-store", ""), ("no-store", "private")):
+        assert _told(narrow, wide).scope == _told(wide, narrow).scope == narrow
