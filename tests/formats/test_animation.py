@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from imgsvc_core.errors import CorruptImage, ImageTooLarge
+from imgsvc_core._runtime.deadline import Deadline
+from imgsvc_core.errors import CorruptImage, ImageTooLarge, TimeLimitExceeded
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import changed_area
 from imgsvc_core.formats.gif.writing import in_hundredths
@@ -591,3 +592,28 @@ def test_frames_of_an_apng_do_not_drift() -> None:
     delays = probe(ByteSource(apng_by_hand([frame] * 600))).info.delays
     assert sum(delays) == 10_000
     assert set(delays) == {16, 17}
+
+
+@pytest.mark.parametrize(
+    ("format", "work"),
+    [("apng", "read"), ("gif", "read"), ("avif", "read"), ("apng", "write"), ("avif", "write")],
+)
+def test_work_on_frame_after_frame_ends_when_the_time_is_up(format: str, work: str) -> None:
+    """What is one call of a codec goes on in its thread."""
+    pictures = strip(frames())
+    data, deadline, ended = write(pictures, format), Deadline(None), []
+
+    def late() -> None:
+        deadline.stop()
+        try:
+            if work == "read":
+                load(probe(ByteSource(data)), LoadSettings(all_frames=True, sequential=False))
+            else:
+                write(pictures, format)
+        except TimeLimitExceeded:
+            ended.append(format)
+            raise
+
+    with pytest.raises(TimeLimitExceeded):
+        deadline.run(late)
+    assert ended == [format]

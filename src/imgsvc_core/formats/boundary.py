@@ -120,6 +120,8 @@ def encoder(format: str) -> Iterator[None]:
     """
     try:
         yield
+    except ImgsvcError:  # such as of the time limit, between frames
+        raise
     except Exception as error:  # packages raise anything
         raise _not_encoded(format, error) from error
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyvips
 
+from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core._runtime.vipsimage import PROFILE, has_profile
 from imgsvc_core.formats.apng import Apng
 from imgsvc_core.formats.png import header as png
@@ -59,10 +60,11 @@ def _compose(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width:
 
     if not _opaque(pictures, frames, width, height):
         pictures = [_rgba(picture) for picture in pictures]
-    arrays = [to_array(picture) for picture in pictures]
+    arrays = list(map(_in_time, pictures))
     canvas = np.zeros((height, width, arrays[0].shape[2]), arrays[0].dtype)
     shown = np.empty((len(frames), *canvas.shape), canvas.dtype)
     for index, (pixels, frame) in enumerate(zip(arrays, frames, strict=True)):
+        check_time()
         region = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
         before = region.copy() if frame.disposal == png.RESTORE else None
         region[...] = _over(pixels, region) if frame.blend == png.OVER and pixels.shape[2] == 4 else pixels
@@ -72,6 +74,12 @@ def _compose(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width:
         elif frame.disposal == png.CLEAR:
             region[...] = 0
     return shown.reshape(len(frames) * height, width, canvas.shape[2])
+
+
+def _in_time(picture: pyvips.Image) -> Any:
+    """Return the pixels of a frame, unless the time is up."""
+    check_time()
+    return to_array(picture)
 
 
 def _opaque(pictures: list[pyvips.Image], frames: tuple[ApngFrame, ...], width: int, height: int) -> bool:
