@@ -108,8 +108,7 @@ def _sums(
     visible = _outside(part, edges)
     across = 1 if vertical else 0
     along_sums, along_counts = (pixels * visible).sum(across), visible.sum(across)
-    first = part.top - strip.top if vertical else part.left - strip.left
-    cell = (first + np.arange(len(along_counts))) // side
+    cell = np.arange(len(along_counts)) // side  # boxes lie within the picture
     np.add.at(sums, cell, along_sums)
     np.add.at(counts, cell, along_counts)
     return sums, counts
