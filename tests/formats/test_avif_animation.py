@@ -91,6 +91,19 @@ def test_frames_come_back(bands: int) -> None:
         assert np.abs(back[..., 3].astype(int) - shown[..., 3]).mean() < 4
 
 
+@pytest.mark.parametrize("stated", [1, 3])
+def test_the_last_time_stands_for_all_that_follow(stated: int) -> None:
+    first, *rest = (Image.fromarray(picture) for picture in frames())
+    data = bytearray(pillow(first, "AVIF", save_all=True, append_images=rest, duration=70))
+    place = data.index(b"stts") + 8
+    runs, count = (int.from_bytes(data[start : start + 4], "big") for start in (place, place + 4))
+    assert (runs, count) == (1, 4)
+    data[place + 4 : place + 8] = stated.to_bytes(4, "big")
+    delays, plays, alpha = libavif.times(bytes(data))
+    found = imgsvc.inspect(bytes(data))
+    assert (found.delays, found.plays, found.alpha, found.frames) == (delays, plays, alpha, 4)
+
+
 def test_a_still_result_is_the_first_frame() -> None:
     data = encoded("avif_animated").data
     still = imgsvc.process(data, {"output": {"format": "png"}})
@@ -147,6 +160,22 @@ def test_metadata_goes_without_touching_pixels(policy: str) -> None:
     assert np.array_equal(pixels_of(kept.data), pixels_of(data))
     again = imgsvc.process(data, {"output": {"format": "avif", "metadata": policy}}).data
     assert (PLACE in again, b"Held by Ann" in again) == (policy == "keep", policy != "strip")
+
+
+@pytest.mark.parametrize("kind", ["exif", "xmp"])
+def test_metadata_that_only_a_track_lists_goes_too(kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x8825] = {1: "N", 18: PLACE.decode()}
+    blocks = {"exif": exif.tobytes(), "xmp": b"<x>" + PLACE + b"</x>"}
+    first, *rest = (Image.fromarray(picture) for picture in frames())
+    data = pillow(first, "AVIF", save_all=True, append_images=rest, duration=70, **{kind: blocks[kind]})
+    name = {"exif": b"ExifExif\0", "xmp": b"mimeXMP\0"}[kind]
+    data = data.replace(name, b"none" + name[4:], 1)
+    assert data.index(b"none") < data.index(b"moov") < data.index(name)
+    kept = imgsvc.process(data, {"output": {"keep_pixels": True}}).data
+    assert PLACE in data
+    assert PLACE not in kept
+    assert np.array_equal(pixels_of(kept), pixels_of(data))
 
 
 def test_damaged_animations_are_shown_or_refused() -> None:

@@ -14,10 +14,11 @@ from PIL import Image, IptcImagePlugin, PngImagePlugin
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import exif, xmp
+from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.metadata import EXIF
 from imgsvc_core.formats.probe import probe
-from tests.support import requires
+from tests.support import libjxl, requires
 from tests.support.encoded import photo
 from tests.support.handmade import pillow, png_chunk, vips
 
@@ -164,6 +165,16 @@ def test_iptc_of_any_tiff_is_read(order: str, kind: int, swapped: bool) -> None:
             assert (IptcImagePlugin.getiptcinfo(picture) or {})[2, 80] == b"Ann Lo"
 
 
+def test_iptc_after_a_record_of_an_extended_length_is_read() -> None:
+    """The length has 4 bytes and then the value, as records of more than 32 kB have it."""
+    long = struct.pack(">BBBHI", 0x1C, 2, 105, 0x8004, 700) + b"z" * 700
+    author = struct.pack(">BBBH", 0x1C, 2, 80, 6) + b"Ann Lo"
+    for policy, headlines in (("copyright", 0), ("keep", 700)):
+        data = _result("jpg", policy, _tiff(long + author, ">", 7))
+        assert author in data
+        assert data.count(b"z" * 700) == headlines // 700
+
+
 # Where the blocks are
 
 
@@ -239,10 +250,45 @@ def _xmp_item_as_exif(data: bytes) -> bytes:
     return data[:kind] + b"Exif" + data[kind + 4 :]
 
 
-@pytest.mark.parametrize("make", [_two_in_avif, _two_in_heic])
+def _two_in_jxl(first: bytes, second: bytes) -> bytes:
+    data = libjxl.encode(photo(), boxes={b"Exif": bytes(4) + first[6:]})
+    return data + make_box(b"Exif", bytes(4) + second[6:])
+
+
+@pytest.mark.parametrize("make", [_two_in_avif, _two_in_heic, _two_in_jxl])
 def test_of_two_items_the_first_counts(make: Callable[[bytes, bytes], bytes]) -> None:
     data = make(_block("First"), _block("Second"))
     assert _read("jpg", _result("jpg", "copyright", data))[1][_AUTHOR].strip("\0") == "First"
+
+
+@pytest.mark.parametrize("make", [_two_in_jpeg, _two_in_png, _two_in_webp, _two_in_jxl])
+def test_beside_pixels_that_stay_the_first_block_counts(make: Callable[[bytes, bytes], bytes]) -> None:
+    output = {"keep_pixels": True, "metadata": "copyright"}
+    data = imgsvc.process(make(_block("First"), _block("Second")), {"output": output}).data
+    assert (b"First" in data, b"Second" in data) == (True, False)
+
+
+def _two_packets(format: str, first: bytes, second: bytes) -> bytes:
+    if format == "jpg":
+        data, prefix = pillow(photo(), "JPEG"), b"http://ns.adobe.com/xap/1.0/\0"
+        return data[:2] + _segment(prefix + first) + _segment(prefix + second) + data[2:]
+    if format == "png":
+        data, prefix = pillow(photo(), "PNG"), b"XML:com.adobe.xmp" + bytes(5)
+        return data[:33] + b"".join(png_chunk(b"iTXt", prefix + one) for one in (first, second)) + data[33:]
+    if format == "jxl":
+        return libjxl.encode(photo(), boxes={b"xml ": first}) + make_box(b"xml ", second)
+    data = pillow(photo(), "WEBP", xmp=first, lossless=True)
+    more = b"XMP " + struct.pack("<I", len(second)) + second + bytes(len(second) % 2)
+    return data[:4] + struct.pack("<I", len(data) + len(more) - 8) + data[8:] + more
+
+
+@pytest.mark.parametrize("output", [{"format": "png"}, {"keep_pixels": True}])
+@pytest.mark.parametrize("format", ["jpg", "png", "webp", "jxl"])
+def test_of_two_packets_the_first_counts(format: str, output: dict[str, Any]) -> None:
+    first, second = (_XMP.replace("Ann &amp; Bo", name).encode() for name in ("First", "Second"))
+    source = _two_packets(format, first, second)
+    data = imgsvc.process(source, {"output": {"metadata": "copyright", **output}}).data
+    assert (b"First" in data, b"Second" in data) == (True, False)
 
 
 def test_a_block_ends_with_the_file() -> None:

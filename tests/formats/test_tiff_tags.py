@@ -98,6 +98,35 @@ def test_an_odd_tag_that_no_pixel_needs(name: str, order: str, big: bool) -> Non
     assert b"Ann\0" in kept
 
 
+def with_last_directory(data: bytes, order: str, big: bool) -> bytes:
+    """The same picture with its directory behind its pixels, where the file ends, as libtiff writes it."""
+    word, count, head, size = (order + "Q", order + "Q", 16, 20) if big else (order + "I", order + "H", 8, 12)
+    entries = struct.unpack_from(count, data, head)[0]
+    end = head + struct.calcsize(count) + entries * size + struct.calcsize(word)
+    table, pixels = bytearray(data[head:end]), data[end:]
+    strip = struct.pack(order + ("HHQ" if big else "HHI"), 273, LONG, 1)
+    struct.pack_into(order + "I", table, table.index(strip) + len(strip), head)
+    table[-struct.calcsize(word) :] = bytes(struct.calcsize(word))
+    top = data[: head - struct.calcsize(word)] + struct.pack(word, head + len(pixels))
+    return top + pixels + bytes(table)
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("name", ["orientation 0", "negative resolution", "unknown type"])
+def test_an_odd_tag_at_the_end_of_the_file(name: str, order: str, big: bool) -> None:
+    data = with_last_directory(made(ODD[name](order), order=order, big=big), order, big)
+    assert np.array_equal(pixels_of(data), gray())
+    assert np.array_equal(pixels_of(data + b"\0"), gray())
+
+
+def test_of_a_repeated_tag_the_first_counts() -> None:
+    data = made((274, SHORT, 1, short(3, "<")), (274, SHORT, 1, short(6, "<")))
+    assert pyvips.Image.new_from_buffer(data, "").get("orientation") == 3
+    assert imgsvc.inspect(data).orientation == 3
+    assert np.array_equal(pixels_of(data), gray()[::-1, ::-1])
+
+
 SMALL = [(256, SHORT, 1, short(4, "<")), (257, SHORT, 1, short(3, "<"))]
 
 

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.processing import process_variants
@@ -119,6 +120,18 @@ def test_animations_of_a_hundred_frames_are_not_refused(target: str) -> None:
         format="gif", width=1280, height=720, colorspace="palette", bytes=40_000_000, frames=100
     )
     imgsvc.explain({"resize": {"width": 480}, "output": {"format": target}}, info)
+
+
+@pytest.mark.parametrize("format", [row.name for row in FORMATS.values() if row.animation])
+def test_decoders_of_one_frame_after_the_other_hold_one(format: str) -> None:
+    few, more = (
+        imgsvc.ImageInfo(format=format, width=400, height=300, colorspace="srgb", bytes=9000, frames=frames)
+        for frames in (20, 30)
+    )
+    load = LoadSettings(all_frames=True)
+    grown = decoded_bound(more, load) - decoded_bound(few, load)
+    memory, pixels = FORMATS[format].reader.memory, 10 * 400 * 300 * 3
+    assert (grown == pixels) == (memory.one_by_one or not memory.copies())
 
 
 def test_what_the_bound_grows_with() -> None:

@@ -140,6 +140,15 @@ def test_too_many_pixels_have_a_size_but_neither_look_nor_curve(monkeypatch: pyt
         points(png(PHOTO), {"output": {"format": "jpg"}}, [70])
 
 
+def test_pixels_of_all_frames_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, request = encoded.encoded("webp_animated").data, {"output": {"format": "webp"}}
+    info = imgsvc.inspect(source)
+    monkeypatch.setattr(module, "_MOST_SCORED", info.width * info.height * info.frames - 1)
+    assert as_asked(source, request).look is None
+    with pytest.raises(imgsvc.UnsupportedOperation, match="in all frames"):
+        points(source, request, [70])
+
+
 def test_the_time_limit_holds() -> None:
     spec = imgsvc.parse({"output": {"format": "jpg"}})
     with pytest.raises(imgsvc.TimeLimitExceeded):

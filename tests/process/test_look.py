@@ -60,6 +60,8 @@ def test_the_promise_holds_by_the_package(format: str, promised: int, tries: lis
     assert result.output.look is not None
     assert promised <= result.output.look < promised + 6
     assert 1 <= len(tries) <= 6
+    taken = next(one for one in tries if one.encoded.data == result.data)
+    assert taken.look - 0.01 < result.output.look <= taken.look, "it is never told as better than it is"
 
 
 @pytest.mark.parametrize("to_file", [False, True])

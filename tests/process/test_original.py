@@ -157,6 +157,18 @@ def test_compressed_boxes_and_streams_without_boxes(policy: str) -> None:
     assert imgsvc.process(stream, {"output": output}).data == stream
 
 
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+def test_the_level_that_decoders_need_stays(policy: str) -> None:
+    """Without the box, a file claims that decoders of level 5 are enough, which have no 16 bits exactly."""
+    pixels = coffee()[:40, :30].astype(np.uint16) * 257
+    data = imgsvc.process(pixels, {"output": {"format": "jxl", "lossless": True}}).data
+    level = b"\0\0\0\x09jxll\x0a"
+    assert level in data
+    result = imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}})
+    assert level in result.data
+    assert decoded(result.data) == decoded(data)
+
+
 def test_a_jpeg_xl_that_ends_early_is_damaged() -> None:
     data = libjxl.encode(coffee()[:120, :90], distance=1.5)
     with pytest.raises(imgsvc.CorruptImage, match="ends before"):

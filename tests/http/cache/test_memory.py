@@ -73,6 +73,13 @@ def test_an_entry_larger_than_the_bound_is_not_kept_and_costs_no_other() -> None
     assert tier.get(entry(2).key) is None
 
 
+def test_an_entry_of_all_the_memory_is_kept() -> None:
+    tier = MemoryTier(BOUND)
+    for more in (1, 0):
+        tier.put(entry(1, BOUND - ENTRY_BYTES + more))
+        assert len(tier) == (more == 0)
+
+
 @given(st.integers(0, 2**16))
 def test_no_memory_keeps_nothing(size: int) -> None:
     tier = MemoryTier(0)

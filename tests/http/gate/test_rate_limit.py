@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +15,7 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import Connection
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.gate.rate_limit import RateLimiter
+from imgsvc_http.gate.rate_limit import RateKind, RateLimiter, Rates
 from tests.support import servers
 
 pytestmark = pytest.mark.asyncio
@@ -189,3 +190,22 @@ async def test_hits_in_memory_take_no_longer_when_there_were_many() -> None:
     for _ in range(10_000):
         await limiter.hit("key")
     assert await least_seconds() < 3 * first
+
+
+@pytest.mark.parametrize("key_id", [None, "k1"])
+@pytest.mark.parametrize("address", ["192.0.2.1", "198.51.100.9"])
+@pytest.mark.parametrize("kind", ["requests", "results", "pictures", "none"])
+async def test_what_counts_and_what_does_not(kind: RateKind, address: str, key_id: str | None) -> None:
+    limiters = [RateLimiter(5, 60) for _ in range(3)]
+    rates = Rates(
+        requests=limiters[0], pictures=limiters[1], misses=limiters[2],
+        not_counted=(ipaddress.ip_network("198.51.100.0/24"),),
+    )  # fmt: skip
+    is_cdn, has_key = address.startswith("198"), key_id is not None
+    counted = {"requests": True, "results": has_key or not is_cdn, "pictures": not is_cdn, "none": False}[
+        kind
+    ]
+    left = [(await rates.count(kind, key_id, address)).remaining for _ in range(2)]
+    assert left == ([4, 3] if counted else [5, 5])
+    other = "pictures" if kind == "requests" else "requests"
+    assert (await rates.count(other, None, "192.0.2.77")).remaining == 4
