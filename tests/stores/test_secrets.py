@@ -70,7 +70,7 @@ def test_what_is_exchanged_for_a_token_is_not_shown_where_the_server_repeats_it(
         serving(lambda app: app.router.add_post("/token", repeat)) as url,
         pytest.raises(stores.StoreRefused, match="invalid_grant") as caught,
     ):
-        write("google", url, keyfile)
+        write("google", url, keyfile, seconds=30)
     shown = "".join(traceback.format_exception(caught.value)) + caught.value.code
     assert not [text for text in assertions if str(text) in shown]
 
