@@ -75,7 +75,7 @@ def quick(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The documentation in docs/_build/html, after running the examples in it."""
     install(session, "test", "docs", package=True)
-    session.run("pytest", "--quiet", "docs")
+    session.run("pytest", "--quiet", "--numprocesses=2", "--dist=loadfile", "docs")
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "docs/_build/html")
     session.log(f"open {Path('docs/_build/html/index.html').resolve()}")
 
