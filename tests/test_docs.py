@@ -224,6 +224,22 @@ def test_every_page_is_reachable() -> None:
     assert listed == set(PAGES)
 
 
+SEARCHED = (
+    "macOS", "Windows", "Docker", "Kubernetes", "Lambda", "ARM64", "offline", "FastAPI", "Django", "Flask",
+    "Jupyter", "Node.js", "WordPress", "nginx", "Cloudflare", "CloudFront", "CDN", "CORS", "OpenAPI", "S3",
+    "MinIO", "GCS", "Azure", "PostgreSQL", "Prometheus", "HEIC", "PDF", "RAW", "video", "favicon", "EXIF",
+    "GPS", "watermark", "emoji", "GPU", "license", "privacy", "telemetry", "backup", "upgrade", "uninstall",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", SEARCHED)
+def test_a_page_answers_what_people_search_for(word: str) -> None:
+    """The search finds whole words, so the page of questions has them, beside an answer."""
+    lines = (DOCS / "questions.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    assert any(re.search(rf"\b{re.escape(word)}\b", " ".join(row)) and len(row) == 2 for row in rows)
+
+
 def test_pages_of_operations_have_them_all_in_the_order_of_application() -> None:
     sections = []
     for name in re.findall(r"^operations/\w+$", (DOCS / "reference/operations.md").read_text(), re.MULTILINE):
