@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,18 @@ def test_figures_of_the_first_page_stay_a_table(phone: Any) -> None:
     found = shown(phone, f'<div class="figures">{table(FIGURES)}</div>')
     assert found["names"] == ["docutils"]
     assert not found["scrolls"]
+
+
+def test_a_folded_table_is_arranged_when_it_is_opened(phone: Any) -> None:
+    shown(phone, f"<details><summary>All rows</summary>{table(NUMBERS)}</details>")
+    phone.locator("summary").click()
+    phone.locator("table.numbers").wait_for()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_page_of_performance_folds_its_long_tables() -> None:
+    text = (STATIC.parent / "performance.md").read_text(encoding="utf-8")
+    unfolded = re.sub(r"^<details>$.*?^</details>$", "", text, flags=re.MULTILINE | re.DOTALL)
+    tables = re.findall(r"^\|.*\n\| -.*\n((?:\|.*\n)+)", unfolded, re.MULTILINE)
+    assert tables
+    assert max(rows.count("\n") for rows in tables) <= 15

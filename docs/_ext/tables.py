@@ -53,6 +53,9 @@ from imgsvc_urls.dialects.ipx import Ipx
 NOTHING = "–"
 _COLUMNS = 80
 _REFERENCE = Path(__file__).parents[1] / "reference"
+_COMPARED = ("libraries", "suites", "others", "servers")
+_WITH_RATES = ("others", "servers")
+"""Tables of the performance page that begin with requests per second, and have no ratios."""
 _FILTERS = {f"filter.{item.key}": item for item in FILTERS}
 _BEFORE_FILTERS = PHASES[: PHASES.index("filter")]
 
@@ -335,16 +338,9 @@ def benchmarks() -> str:
 
 def figures() -> str:
     """Three figures of the performance page for the first page, with links to their tables."""
-    text = (_REFERENCE.parent / "performance.md").read_text(encoding="utf-8")
-
-    def rows(name: str) -> list[list[str]]:
-        found = re.search(rf"<!-- {name} -->\n\n\|.*\n\|.*\n((?:\|.*\n)+)", text)
-        assert found, f"docs/performance.md has no table {name}"
-        return [line.strip("| ").split(" | ") for line in found[1].splitlines()]
-
-    speeds = [float(row[-1]) for row in rows("libraries") if row[1] == "sharp"]
-    _, photographs, _, ours, *_, theirs, _, _ = rows("sharpness")[0]
-    hits = rows("delivery")[0][2]
+    speeds = [float(row[-1]) for row in _measured("libraries") if row[1] == "sharp"]
+    _, photographs, _, ours, *_, theirs, _, _ = _measured("sharpness")[0]
+    hits = _measured("delivery")[0][2]
     return table(
         (f"{statistics.median(speeds):.2f}×", f"{float(ours):.0f} : {float(theirs):.0f}", hits),
         [
@@ -358,6 +354,28 @@ def figures() -> str:
             )
         ],
     )
+
+
+def speeds(name: str) -> str:
+    """The speed of imgsvc over each other program for each job of a table of the performance page."""
+    rows = _measured(name)
+    ours = {job: figures for job, by, *figures in rows if by == "imgsvc"}
+    ratios: dict[str, dict[str, str]] = {}
+    for job, by, *figures in rows:
+        if not by.startswith("imgsvc"):
+            of_rates = f"{float(ours[job][0]) / float(figures[0]):.2f}"
+            ratios.setdefault(job, {})[by] = of_rates if name in _WITH_RATES else figures[-1]
+    others = dict.fromkeys(by for of_job in ratios.values() for by in of_job)
+    found = ((job, *(of_job.get(by, NOTHING) for by in others)) for job, of_job in ratios.items())
+    return table(("speed of imgsvc over", *others), found).replace(" | ---", " | ---:")
+
+
+def _measured(name: str) -> list[list[str]]:
+    """Return the rows that a benchmark wrote into the performance page."""
+    text = (_REFERENCE.parent / "performance.md").read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {name} -->\n\n\|.*\n\|.*\n((?:\|.*\n)+)", text)
+    assert found, f"docs/performance.md has no table {name}"
+    return [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in found[1].splitlines()]
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
@@ -387,7 +405,10 @@ TABLES: Mapping[str, Callable[[], str]] = {
         endpoints,
         service_errors,
     )
-} | {f"gallery.{name}": functools.partial(getattr, item, "code") for name, item in GALLERY.items()}
+} | {
+    **{f"gallery.{name}": functools.partial(getattr, item, "code") for name, item in GALLERY.items()},
+    **{f"speeds.{name}": functools.partial(speeds, name) for name in _COMPARED},
+}
 
 
 def page_of(path: str) -> str:

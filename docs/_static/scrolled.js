@@ -13,3 +13,4 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
 });
 addEventListener("resize", adapt);
+document.addEventListener("toggle", adapt, true);

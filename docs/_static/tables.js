@@ -43,4 +43,5 @@ document.addEventListener("DOMContentLoaded", () => {
   tables.forEach(label);
   adapt();
   addEventListener("resize", adapt);
+  document.addEventListener("toggle", adapt, true); // what is folded has no width
 });
