@@ -139,6 +139,23 @@ def test_a_variant_that_cannot_be_written_leaves_no_other(source: Path, target: 
     assert [name for name in results(target) if "00001" in name] == ["photo00001-card.jpg"]
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_results_without_a_place_are_not_kept_until_the_end(
+    overwrite: bool, source: Path, target: Path
+) -> None:
+    """The place is taken by a folder, which nothing replaces."""
+    (target / "photo00001-card.jpg" / "in the way").mkdir(parents=True)
+    left = []
+
+    def look(event: Event) -> None:
+        (staging,) = target.glob(".imgsvc-batch-*/")
+        left.append((event.outcome, os.listdir(staging)))
+
+    only = source / "photo00001.png"
+    go(only, target, variants=VARIANTS, overwrite=overwrite, on_event=look)
+    assert left == [("failed", [])]
+
+
 @pytest.fixture
 def forbidden(target: Path) -> Iterator[Path]:
     """A folder of the target that cannot be written to."""
@@ -221,6 +238,18 @@ def test_buckets_on_both_sides(tmp_path: Path) -> None:
     assert counts(go(local, target, manifest=tmp_path / "local.sqlite")) == (1, 0, 0)
     assert counts(go(local, target, manifest=tmp_path / "local.sqlite")) == (0, 0, 1)
     assert results(tmp_path / "out") == ["one.webp"]
+
+
+def test_names_that_would_be_chains_of_places_are_refused(tmp_path: Path) -> None:
+    fs = fsspec.filesystem("memory")
+    for name in ("a::b.png", "a::b::c.png", "fine.png"):
+        fs.pipe_file(f"/bucket-chains/{name}", encoded.png().data)
+    told: list[Event] = []
+    manifest = tmp_path / "memory.sqlite"
+    summary = go("memory://bucket-chains", tmp_path / "out", manifest=manifest, on_event=told.append)
+    assert counts(summary) == (1, 2, 0)
+    failed = [event.message for event in told if event.outcome == "failed"]
+    assert [message.endswith("holds '::': rename the object.") for message in failed] == [True, True]
 
 
 def test_a_target_below_the_source_of_a_bucket_is_no_input(tmp_path: Path) -> None:

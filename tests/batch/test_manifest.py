@@ -78,6 +78,25 @@ def test_the_inputs_that_saved_the_most_come_first(tmp_path: Path) -> None:
         assert [key for key, *_ in manifest.done(most=1)] == ["small.png"]
 
 
+def test_an_input_whose_results_are_on_their_way_has_no_outcome(tmp_path: Path) -> None:
+    """A batch that is killed then finds neither a failure nor a result of before."""
+    item = Input(key="a.png", location="/in/a.png", size=9)
+    made = Output(variant="", path="a.webp", format="webp", width=9, height=9, bytes=5)
+    failed = Event(key="a.png", outcome="failed", bytes=9, error="corrupt_image", message="It is damaged.")
+    with Manifest(tmp_path / "manifest.sqlite") as manifest:
+        with manifest.change():
+            manifest.record_outcome(item, "fingerprint", failed)
+        assert manifest.totals().failed == 1
+        with manifest.change():
+            manifest.record_outputs(item, Event(key="a.png", outcome="done", bytes=9, outputs=(made,)))
+        assert manifest.failures_of("/in") == {}
+        assert [*manifest.failures()] == manifest.reasons() == []
+        assert (manifest.totals().inputs, manifest.done(most=9)) == (0, [])
+        found = manifest.input_of_output("a.webp")
+        assert found is not None
+        assert found.is_input(item)
+
+
 def test_reading_leaves_no_files(tmp_path: Path) -> None:
     path = tmp_path / "manifest.sqlite"
     Manifest(path).close()

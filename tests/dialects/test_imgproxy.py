@@ -96,6 +96,8 @@ def kept(scaled: tuple[int, int], size: tuple[int, int], at: tuple[int, int] | N
         ("rot:270/fl:1/rs:fill:100:300", (100, 300)),
         ("w:1000/pd:1:2:3:4/dpr:2", (2012, 1641)),
         ("rs:fill:0:100", (122, 100)),
+        ("rs:fit:4000:4000/dpr:0.5", (2000, 1633)),
+        ("rs:fit:4000:4000:0:1/dpr:0.5", (2000, 2000)),
         ("f:ico", (256, 209)),
         ("f:webp/rs:force:20000:100:1", (16383, 82)),
     ],

@@ -526,6 +526,15 @@ def test_meta_tells_what_is_done(
     ]
 
 
+@pytest.mark.parametrize(("crop", "kept"), [("", True), ("30x20:30x20/", True), ("10x10:80x70/", False)])
+def test_focal_points_outside_count_unless_a_part_is_cut_out(crop: str, kept: bool) -> None:
+    found = json.loads(meta(f"{crop}filters:focal(100x100:200x200)", facts("png", 90, 80)).body)["thumbor"]
+    (point,) = found["focal_points"]
+    assert (point["origin"], (point["x"], point["y"]) == (150, 150)) == (
+        ("Explicit", True) if kept else ("alignment", False)
+    )
+
+
 def test_meta_tells_frames_focal_points_and_conversions() -> None:
     found = json.loads(meta("filters:focal(10x20:50x60)", facts("gif", 90, 80, frames=4)).body)["thumbor"]
     assert found["source"]["frameCount"] == 4

@@ -162,6 +162,54 @@ def test_metadata_goes_without_touching_pixels(policy: str) -> None:
     assert (PLACE in again, b"Held by Ann" in again) == (policy == "keep", policy != "strip")
 
 
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_plays_are_those_that_libavif_counts(more: int, repeats: bool) -> None:
+    """A track that lasts a little longer than its frames twice is played three times."""
+    source = apng(moving_frames(2, 32, 24), [70, 90], 2)
+    data = bytearray(imgsvc.process(source, {"output": {"format": "avif"}}).data)
+    edits, track = data.index(b"elst") + 4, data.index(b"tkhd") + 4
+    assert (data[edits], data[edits + 3], data[track]) == (1, 1, 1)  # numbers of 64 bits, and a flag
+    once, lasts = (int.from_bytes(data[place : place + 8], "big") for place in (edits + 8, track + 28))
+    assert lasts == 2 * once
+    data[track + 28 : track + 36] = (lasts + more).to_bytes(8, "big")
+    data[edits + 3] = repeats
+    found = imgsvc.inspect(bytes(data))
+    assert (found.delays, found.plays, found.alpha) == libavif.times(bytes(data))
+
+
+@pytest.mark.parametrize("kind", [b"udta", b"meta"])
+def test_other_descriptions_of_movies_and_tracks_go_too(kind: bytes) -> None:
+    """A box in the place of one that no frame needs: of the movie, and of its track."""
+    source = apng(moving_frames(2, 32, 24), [70, 90], 2)
+    data = imgsvc.process(source, {"output": {"format": "avif"}}).data
+    for parent in (b"moov", b"trak")[: 1 if kind == b"meta" else 2]:
+        box = (8 + 4 + len(PLACE)).to_bytes(4, "big") + kind + bytes(4) + PLACE
+        described = _with_box(data, parent, box)
+        assert np.array_equal(pixels_of(described), pixels_of(data))
+        kept = imgsvc.process(described, {"output": {"keep_pixels": True}}).data
+        assert PLACE in described
+        assert PLACE not in kept
+        assert np.array_equal(pixels_of(kept), pixels_of(data))
+
+
+def _with_box(data: bytes, parent: bytes, box: bytes) -> bytes:
+    """Return a file with a box at the end of the last box of a kind, and its data as far behind as before."""
+    grown = bytearray(data)
+    movie, inner = data.index(b"moov") - 4, data.rindex(parent) - 4
+    end = inner + int.from_bytes(data[inner : inner + 4], "big")
+    assert data.index(b"mdat") > end
+    for place in {movie, inner}:
+        size = int.from_bytes(data[place : place + 4], "big") + len(box)
+        grown[place : place + 4] = size.to_bytes(4, "big")
+    for mark in (place for place in range(movie, end) if data[place : place + 4] == b"stco"):
+        for number in range(int.from_bytes(data[mark + 8 : mark + 12], "big")):
+            place = mark + 12 + 4 * number
+            moved = int.from_bytes(data[place : place + 4], "big") + len(box)
+            grown[place : place + 4] = moved.to_bytes(4, "big")
+    return bytes(grown[:end]) + box + bytes(grown[end:])
+
+
 @pytest.mark.parametrize("kind", ["exif", "xmp"])
 def test_metadata_that_only_a_track_lists_goes_too(kind: str) -> None:
     exif = Image.Exif()

@@ -46,6 +46,15 @@ def test_what_cannot_fit_is_no_failure_while_another_format_fits() -> None:
     assert len(result.data or b"") <= room
 
 
+@pytest.mark.parametrize("height", [1, 2, 3])
+def test_lines_that_only_png_holds_are_looked_at_too(height: int) -> None:
+    """Of a wide picture few lines are looked at, and of one line that one."""
+    line = np.tile(np.arange(256, dtype=np.uint8), 400)[:60_000]
+    pixels = np.stack([np.stack([line, line[::-1], line], axis=1)] * height)
+    result = imgsvc.process(pixels, {"output": {"format": "auto"}}, limits=imgsvc.Limits.none())
+    assert (result.output.format, result.output.width, result.output.height) == ("png", 60_000, height)
+
+
 def test_it_is_an_error_where_nothing_fits() -> None:
     source = cut_out()
     smallest = _size(source, "webp", quality=1)

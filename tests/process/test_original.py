@@ -158,6 +158,17 @@ def test_compressed_boxes_and_streams_without_boxes(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["strip", "copyright"])
+def test_an_index_of_frames_stays(policy: str) -> None:
+    data, index = file("jxl"), b"\0\0\0\x0cjxliIDX!"
+    place = data.index(b"jxlp") - 4
+    data = data[:place] + index + data[place:]
+    result = imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}})
+    assert index in result.data
+    assert PLACE not in result.data
+    assert decoded(result.data) == decoded(data)
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
 def test_the_level_that_decoders_need_stays(policy: str) -> None:
     """Without the box, a file claims that decoders of level 5 are enough, which have no 16 bits exactly."""
     pixels = coffee()[:40, :30].astype(np.uint16) * 257

@@ -43,6 +43,24 @@ async def test_empty_bodies_are_refused_however_often_they_come(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("more", [0, 1])
+async def test_the_limit_is_the_most_bytes_of_json(more: int, client: aiohttp.ClientSession) -> None:
+    """Of 1 MB, in a part of a form and as the body."""
+    document = b"{}".ljust(1_000_000 + more)
+    part = b'Content-Disposition: form-data; name="data"\r\n\r\n' + document
+    reply = await call(client, "POST", "/1.0/upload", data=form(part, FILE), headers=FORM)
+    told = await call(
+        client, "POST", "/1.0/fetch", data=document, headers={"Content-Type": "application/json"}
+    )
+    if more:
+        assert_failure(reply, 413, "body_too_large")
+        assert_failure(told, 413, "body_too_large")
+    else:
+        assert reply.status == 200, reply.json
+        assert_failure(told, 422, "invalid_parameter")
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("other", [OTHER, b"Content-Type: text/plain\r\n\r\nx", b"\r\nx"])
 async def test_parts_with_other_names_or_none_are_ignored(
     other: bytes, client: aiohttp.ClientSession

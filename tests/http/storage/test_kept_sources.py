@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -131,3 +132,29 @@ def test_what_a_killed_process_was_copying_goes(
     clock[0] += SECONDS
     kept.sweep()
     assert not left.exists()
+
+
+def test_only_one_process_at_a_time_adds_or_deletes(tmp_path: Path) -> None:
+    """The clock is asked for in the middle of both, when nobody else gets the lock."""
+    folder, source, locked = tmp_path / "kept", tmp_path / "source", []
+
+    def clock() -> float:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked.append(False)
+        except BlockingIOError:
+            locked.append(True)
+        finally:
+            os.close(descriptor)
+        return 1e9
+
+    kept = KeptSources(folder, SECONDS, BYTES, clock=clock)
+    source.write_bytes(b"photo")
+    kept.keep(ONE, source, ".jpg")
+    assert set(locked) == {True}
+    locked.clear()
+    kept.sweep()
+    assert set(locked) == {True}
+    clock()
+    assert not locked[-1]
