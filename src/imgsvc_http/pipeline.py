@@ -336,7 +336,7 @@ class Pipeline:
     def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
         """Return the URL of a picture that the worker has written, and when it expires."""
         if facts["written"]:
-            with _own_storage():
+            with own_storage():
                 raise OSError(facts["written"], os.strerror(facts["written"]))
         stored = target.stored(facts["media_type"])
         return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
@@ -357,10 +357,10 @@ class Pipeline:
         """Put the picture where it belongs. Return its URL, and when it expires."""
         media_type = outcome.facts["media_type"]
         if permanent is not None:
-            with _own_storage():
+            with own_storage():
                 return await permanent.put(outcome.data, media_type), None
         if spec is None:
-            with _own_storage():
+            with own_storage():
                 stored = await self.temporary.put(outcome.data, media_type, now())
             return f"{self.base_url}{IMAGES_PATH}{stored.name}", stored.expires_at
         store = open_store(
@@ -414,7 +414,7 @@ def _kept_seconds(fetched: Fetched) -> float:
 
 
 @contextlib.contextmanager
-def _own_storage() -> Iterator[None]:
+def own_storage() -> Iterator[None]:
     """Tell failures of the service's own storage as those of the machine. A full disk has its own answer."""
     try:
         yield

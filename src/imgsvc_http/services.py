@@ -50,6 +50,7 @@ from imgsvc_http.state.opening import prepare_state
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.kept_sources import KeptSources
 from imgsvc_http.storage.permanent import PermanentStorage
+from imgsvc_http.storage.source_copies import SourceCopies
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 from imgsvc_http.workers.pool import open_pool
@@ -64,7 +65,8 @@ _SWEEP_SECONDS = 30
 class Services:
     """The services that handlers use.
 
-    ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
+    ``connections`` are shared between accounts. There are ``source_copies`` if there may be several
+    nodes. ``stopping`` is set when the service is about to end.
     """
 
     settings: Settings
@@ -79,6 +81,7 @@ class Services:
     answers: AnswerStore
     source_files: SourceFiles
     kept_sources: KeptSources
+    source_copies: SourceCopies | None
     pipeline: Pipeline
     process: NodeProcess
     cache: Cache
@@ -160,6 +163,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),
             source_files=source_files,
             kept_sources=_kept_sources(settings),
+            source_copies=_source_copies(settings) if db.is_shared else None,
             pipeline=pipeline,
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
@@ -194,6 +198,16 @@ def _source_files(settings: Settings, process: NodeProcess, memory: int) -> Sour
 def _kept_sources(settings: Settings) -> KeptSources:
     own = settings.playground
     return KeptSources(settings.server.state_folder / "playground", own.source_seconds, own.source_bytes)
+
+
+def _source_copies(settings: Settings) -> SourceCopies:
+    own = settings.playground
+    return SourceCopies(
+        f"{settings.temporary_url.rstrip('/')}-sources",
+        own.source_seconds,
+        own.source_bytes,
+        seconds=settings.temporary.call_seconds,
+    )
 
 
 def _temporary(settings: Settings) -> TemporaryStorage:
@@ -287,6 +301,9 @@ async def _sweep(services: Services) -> None:
         lambda: reservations.give_back_lost(services.db),
         lambda: lease.forget_expired(services.db),
     )
+    if services.source_copies is not None:
+        copies = services.source_copies
+        tasks += (lambda: copies.sweep(now()),)
     while True:
         for task in tasks:
             try:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import attrs
 
@@ -25,11 +25,13 @@ from imgsvc_http.answering.responses import Response, finished, picture
 from imgsvc_http.call import Call
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
 from imgsvc_http.gate import quota
-from imgsvc_http.pipeline import Source
+from imgsvc_http.pipeline import Source, own_storage
 from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
 from imgsvc_http.routing import Route
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.workers.tasks import Inspect
 
+_T = TypeVar("_T")
 _MOST_SIDE = 16_384
 _MOST_LOOKS = 8
 _HIGHEST_LOOK = 99
@@ -105,6 +107,9 @@ async def _kept(call: Call, path: Path, name: str) -> KeptSourceAnswer:
     facts = (await services.pipeline.workers.run(task, path, account=call.account)).facts
     suffix = FORMATS[facts["format"]].suffix
     id_ = await asyncio.to_thread(services.kept_sources.keep, _owner(call), path, suffix)
+    if services.source_copies is not None:
+        with own_storage():
+            await services.source_copies.keep(_owner(call), id_, path, now())
     return KeptSourceAnswer(source=KeptSource(id=id_, name=facts["name"]))
 
 
@@ -114,8 +119,7 @@ async def original(call: Call) -> Response:
     if id_ in examples():
         data: Body = await asyncio.to_thread(examples()[id_].read_bytes)
     else:
-        with _found():
-            data = await asyncio.to_thread(call.services.kept_sources.mapped, _owner(call), id_)
+        data = await _kept_here(call, id_, call.services.kept_sources.mapped)
     headers = {
         "Content-Type": MEDIA_TYPES[Path(id_).suffix],
         "Content-Disposition": "attachment",
@@ -213,19 +217,35 @@ async def _opened(call: Call, id_: str) -> AsyncIterator[Path]:
     if id_ in examples():
         yield examples()[id_]
         return
-    with _found():
-        file = await asyncio.to_thread(call.services.kept_sources.open, _owner(call), id_)
-    with file:
+    with await _kept_here(call, id_, call.services.kept_sources.open) as file:
         yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
 
 
-@contextlib.contextmanager
-def _found() -> Iterator[None]:
-    """Refuse a source that is not there in the block."""
+async def _kept_here(call: Call, id_: str, opened: Callable[[str, str], _T]) -> _T:
+    """Open a source of the key. If another node keeps it, copy it to this one before."""
+    with contextlib.suppress(FileNotFoundError):
+        return await asyncio.to_thread(opened, _owner(call), id_)
     try:
-        yield
+        await _copy_from_others(call, id_)
+        return await asyncio.to_thread(opened, _owner(call), id_)
     except FileNotFoundError:
         raise refusal("not_found", what="source") from None
+
+
+async def _copy_from_others(call: Call, id_: str) -> None:
+    """Keep a source of the key on this node, if there is a copy of it for all nodes."""
+    owner, copies = _owner(call), call.services.source_copies
+    if copies is None:
+        return
+    with own_storage():
+        name = await copies.find(owner, id_, now())
+    if name is None:
+        return
+    with call.services.source_files.file_in_folder(call.account) as file:
+        with file.writing() as writable:
+            async for chunk in copies.read(name):
+                writable.write(chunk)
+        await asyncio.to_thread(call.services.kept_sources.keep, owner, file.path, Path(id_).suffix)
 
 
 def _owner(call: Call) -> str:

@@ -570,7 +570,7 @@ class PlaygroundSettings:
     source_bytes: int = setting(
         Integer(2**20, 2**46),
         "Disk for these sources. A key has at most 8 of them and a quarter of the bytes. The least recently "
-        "used go first.",
+        "used go first. With PostgreSQL, as many bytes of copies for other nodes lie beside temporary.url.",
         unit="bytes",
         default=2**29,
     )
