@@ -44,6 +44,12 @@ def counts(summary: Summary) -> tuple[int, int, int]:
     return summary.done, summary.failed, summary.skipped
 
 
+def test_a_resumed_run_skips_what_it_has_forced(source: Path, target: Path) -> None:
+    assert counts(go(source, target)) == (6, 0, 0)
+    assert counts(go(source, target, force=True)) == (6, 0, 0)
+    assert counts(go(source, target, force=True, resume=True)) == (0, 0, 6)
+
+
 def test_one_work_after_the_other_and_back(source: Path, target: Path) -> None:
     for spec in (SPEC, WIDE, {**SPEC, "resize": {"width": 30}}, WIDE):
         assert counts(go(source, target, spec)) == (6, 0, 0)

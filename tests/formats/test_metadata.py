@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
+import imgsvc_core as imgsvc
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
@@ -304,3 +305,18 @@ def test_rights_of_any_tiff_are_read(big: bool, order: Literal["<", ">"]) -> Non
     image = load(probe(source), LoadSettings(sequential=False))
     assert np.array_equal(image.numpy(), photo())
     assert _exif("jpg", _write("jpg", "copyright", image))[0][0x8298].strip("\0 ") == "Held by Ann"
+
+
+@pytest.mark.parametrize("format", ["png", "jpg", "webp"])
+@pytest.mark.parametrize(("megabytes", "stays"), [(3, True), (5, False)])
+def test_a_profile_that_is_larger_than_formats_hold_goes(format: str, megabytes: int, stays: bool) -> None:
+    """libpng refuses files with more than 8 MB of it. The pixels are sRGB, so they look the same."""
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    picture = Image.fromarray(photo())
+    data = pillow(picture, "JPEG", icc_profile=srgb + bytes(megabytes * 10**6 - len(srgb)), quality=95)
+    assert imgsvc.inspect(data).profile
+    result = imgsvc.process(data, {"output": {"format": format}})
+    assert (result.output.profile, imgsvc.inspect(result.data).profile) == (stays, stays)
+    plain = imgsvc.process(pillow(picture, "JPEG", quality=95), {"output": {"format": "png"}})
+    if format == "png":
+        assert np.array_equal(result.to_numpy(), plain.to_numpy())

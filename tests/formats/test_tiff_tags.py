@@ -120,6 +120,18 @@ def test_an_odd_tag_at_the_end_of_the_file(name: str, order: str, big: bool) -> 
     assert np.array_equal(pixels_of(data + b"\0"), gray())
 
 
+@pytest.mark.parametrize(("tags", "sound"), [(1, True), (2, True), (3, False)])
+def test_two_tags_may_share_their_values(tags: int, sound: bool) -> None:
+    shared = [(65000 + number, BYTE, 5000, long(800, "<")) for number in range(tags)]
+    data = made(*shared)
+    assert 5000 * 2 > len(data) > 5000
+    if sound:
+        assert np.array_equal(pixels_of(data), gray())
+    else:
+        with pytest.raises(imgsvc.CorruptImage, match="its tags share their values"):
+            imgsvc.inspect(data)
+
+
 def test_of_a_repeated_tag_the_first_counts() -> None:
     data = made((274, SHORT, 1, short(3, "<")), (274, SHORT, 1, short(6, "<")))
     assert pyvips.Image.new_from_buffer(data, "").get("orientation") == 3

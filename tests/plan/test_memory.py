@@ -134,6 +134,17 @@ def test_decoders_of_one_frame_after_the_other_hold_one(format: str) -> None:
     assert (grown == pixels) == (memory.one_by_one or not memory.copies())
 
 
+def test_scores_of_transparent_pictures_are_those_of_two_grounds() -> None:
+    def scoring(*, alpha: bool) -> int:
+        info = photograph("png", 3, alpha=alpha)
+        without, with_look = (
+            imgsvc.explain({"output": {"format": "webp", **more}}, info).memory for more in ({}, {"look": 80})
+        )
+        return with_look - without
+
+    assert scoring(alpha=True) - scoring(alpha=False) > 20 * 3_000_000  # bytes of what is kept of a ground
+
+
 def test_what_the_bound_grows_with() -> None:
     def bound(request: dict[str, Any] | None = None, **facts: Any) -> int:
         info = photograph("png", 12, **facts)

@@ -140,6 +140,13 @@ def test_too_many_pixels_have_a_size_but_neither_look_nor_curve(monkeypatch: pyt
         points(png(PHOTO), {"output": {"format": "jpg"}}, [70])
 
 
+@pytest.mark.parametrize("format", ["jpg", "webp"])
+def test_looks_of_one_quality_have_one_point(format: str) -> None:
+    found = points(png(PHOTO), {"output": {"format": format}}, [99, 99, 70, 70, 70, 98, 99])
+    qualities = [point.quality for point in found]
+    assert 2 <= len(qualities) == len(set(qualities)) < 7
+
+
 def test_pixels_of_all_frames_count(monkeypatch: pytest.MonkeyPatch) -> None:
     source, request = encoded.encoded("webp_animated").data, {"output": {"format": "webp"}}
     info = imgsvc.inspect(source)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from imgsvc_http.cache.encoding import decode, encode
-from imgsvc_http.cache.entries import Entry
+from imgsvc_http.cache.entries import Entry, entry_key
 from imgsvc_http.cache.freshness import Freshness
+from imgsvc_http.receiving.idempotency import fingerprint
 from tests.http.cache.pictures import entry, picture
 
 ENTRY = entry(1, 300)
@@ -60,3 +63,24 @@ def test_the_file_of_another_key_is_no_entry() -> None:
 @given(st.binary(max_size=300))
 def test_any_other_file_is_no_entry(data: bytes) -> None:
     assert decode(ENTRY.key, data) is None
+
+
+_PARTS = st.lists(st.text("ab/\0", max_size=3), min_size=2, max_size=4)
+
+
+@pytest.mark.parametrize(
+    "digest",
+    [
+        lambda parts: entry_key(*parts),
+        lambda parts: fingerprint(*(part.encode() for part in parts)),
+    ],
+    ids=["cache", "idempotency"],
+)
+@given(one=_PARTS, other=_PARTS)
+@example(one=["ab", "c"], other=["a", "bc"])
+@example(one=["a", "b"], other=["a", "b", ""])
+@example(one=["a\0", "b"], other=["a", "\0b"])
+def test_other_parts_are_another_key(
+    digest: Callable[[list[str]], str], one: list[str], other: list[str]
+) -> None:
+    assert (digest(one) == digest(other)) == (one == other)
