@@ -10,8 +10,8 @@
 The way of a batch through the modules: `arguments` checks the request. `inputs` finds the pictures, and
 `listing` runs it ahead of the work. `selection` skips the inputs that the `manifest` records as done.
 `runner` hands the others to one of the `executors` or to a `cluster`, whose workers do the `work` and write
-`results`. `placing` decides which results may have their names, and moves them there. `previewing` is the
-dry run, and `report` shows the outcome.
+`results`. `placing` decides which results may have their names, and moves them there; `in_place` replaces
+the inputs instead. `previewing` is the dry run, and `report` shows the outcome.
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from imgsvc_batch.naming import Template
     from imgsvc_batch.previewing import preview
     from imgsvc_batch.report import write_report
-    from imgsvc_batch.runner import run, run_batch
+    from imgsvc_batch.runner import run, run_batch, run_in_place
 
 _MODULES = {
     "arguments": ("Batch", "BatchOptions", "default_manifest"),
@@ -35,7 +35,7 @@ _MODULES = {
     "naming": ("Template",),
     "previewing": ("preview",),
     "report": ("write_report",),
-    "runner": ("run", "run_batch"),
+    "runner": ("run", "run_batch", "run_in_place"),
 }
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -62,5 +62,6 @@ __all__ = [
     "preview",
     "run",
     "run_batch",
+    "run_in_place",
     "write_report",
 ]

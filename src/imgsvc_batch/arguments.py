@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -15,6 +15,7 @@ from imgsvc_batch.naming import Template
 from imgsvc_batch.places import (
     absolute,
     expected_target,
+    folder_of,
     is_in_memory,
     is_remote,
     is_storable,
@@ -69,7 +70,9 @@ def _as_source(value: str | Path | Sequence[str | Path]) -> str:
     return several(places)
 
 
-def _as_target(value: str | Path) -> str:
+def _as_target(value: str | Path | None) -> str | None:
+    if value is None:
+        return None
     place = _as_place("target", value)
     if expected := expected_target(place):
         raise _refusal("target", expected, place)
@@ -145,17 +148,22 @@ def _check_watermarks(_: object, __: object, value: Any) -> None:
         raise _refusal("watermarks", "pictures by their ids", value)
 
 
-class BatchOptions(TypedDict, total=False):
-    """The optional arguments of a batch; see `Batch`."""
+class InPlaceOptions(TypedDict, total=False):
+    """The optional arguments of a batch in place; see `Batch`."""
 
-    template: str | Template | None
     manifest: str | Path | None
     workers: int | None
     cluster: str | None
     limits: Limits
     watermarks: Mapping[str, str]
-    overwrite: bool
     force: bool
+
+
+class BatchOptions(InPlaceOptions, total=False):
+    """The optional arguments of a batch; see `Batch`."""
+
+    template: str | Template | None
+    overwrite: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -174,10 +182,12 @@ class Batch:
         watermarks: pictures by the ids that specs use.
         overwrite: replace files in the target that are not results of the same input.
         force: process unchanged inputs again.
+        in_place: the result of an input takes its place. There is one variant, and no target, template or
+            overwriting. ``target`` is then the folder of the source, or its URL.
     """
 
     source: str = attrs.field(converter=_as_source)
-    target: str = attrs.field(converter=_as_target)
+    _target: str | None = attrs.field(default=None, converter=_as_target)
     variants: Mapping[str, Spec] = attrs.field(converter=_as_variants)
     template: Template | None = attrs.field(default=None, converter=_as_template)
     manifest: Path | None = attrs.field(default=None, converter=_as_manifest)
@@ -187,24 +197,65 @@ class Batch:
     watermarks: Mapping[str, str] = attrs.field(factory=dict, validator=_check_watermarks)
     overwrite: bool = False
     force: bool = False
+    in_place: bool = False
 
     def __attrs_post_init__(self) -> None:
-        self.naming.check(self.variants)
-        problems = [
+        if self._target is None and not self.in_place:
+            raise _refusal("target", "a path or a URL", None)
+        problems = list(self._problems_in_place()) if self.in_place else []
+        if not problems:
+            self.naming.check(self.variants)
+        problems += [
             Problem(f"{name}.{path}".strip("."), _of_variant(name, _unknown_watermark(path, id)))
             for name, spec in self.variants.items()
             for id in spec.pictures
             if id not in self.watermarks
             for path in [spec.path_of_picture(id)]
         ]
-        if any(relative(split_pattern(part)[0], self.target) == "" for _, part in parts_of(self.source)):
-            message = f"Batch 'target' parameter must be another folder than the source, got '{self.target}'"
+        folders = [split_pattern(part)[0] for _, part in parts_of(self.source)]
+        if not self.in_place and any(relative(folder, self.target) == "" for folder in folders):
+            message = (
+                f"Batch 'target' parameter must be another folder than the source, got '{self.target}'; "
+                "results can also be in_place of the source"
+            )
             problems.append(Problem("target", message))
         if self.cluster is not None and self.in_memory:
             message = "Batch 'cluster' parameter must not be given with places in 'memory://'"
             problems.append(Problem("cluster", message))
         if problems:
             raise SpecError(problems)
+
+    def _problems_in_place(self) -> Iterator[Problem]:
+        """Give what cannot be asked for in place."""
+        needless = {"target": self._target, "template": self.template, "overwrite": self.overwrite}
+        for name, given in needless.items():
+            if given:
+                yield Problem(name, f"Batch '{name}' parameter must not be given in place, got {given!r}")
+        if len(self.variants) > 1:
+            names = ", ".join(self.variants)
+            yield Problem("variants", f"Batch 'variants' parameter must be one request in place, got {names}")
+        for variant, spec in self.variants.items():
+            if spec.output is not None and (spec.output.format or spec.output.transcode):
+                name, value = ("format", spec.output.format) if spec.output.format else ("transcode", True)
+                yield Problem(
+                    f"{variant}.output.{name}".strip("."),
+                    f"Output '{name}' parameter must not be given in place, where files keep their formats, "
+                    f"got {value!r}",
+                )
+        if is_url(self.source) and expected_target(self.source.partition("*")[0]):
+            expected = "files of folders, or objects of a bucket by a plain URL"
+            yield Problem(
+                "source", f"Batch 'source' parameter must be {expected} in place, got '{self.source}'"
+            )
+        if is_url(self.source) and self.cluster is not None:
+            yield Problem("cluster", "Batch 'cluster' parameter must not be given with objects in place")
+
+    @property
+    def target(self) -> str:
+        """The folder of the results or its URL. In place, this is the folder of the source, or its URL."""
+        if self._target is not None:
+            return self._target
+        return self.source if is_url(self.source) else folder_of(self.source)
 
     @property
     def in_memory(self) -> bool:
@@ -224,11 +275,11 @@ class Batch:
     @property
     def staging_folder(self) -> str:
         """The folder of results that are not in place yet; empty if the target is a URL."""
-        if is_url(self.target):
-            return ""
         # Batches with other manifests may run at the same time, and clear their own folder.
         token = hashlib.sha256(os.fsencode(self.manifest_path.absolute())).hexdigest()[:8]
-        return os.path.join(self.target, f".{_MANIFEST}-{token}")
+        if self.in_place:  # the manifest's folder can be written, whatever the source is
+            return str(self.manifest_path.absolute().with_name(f".{_MANIFEST}-{token}"))
+        return "" if is_url(self.target) else os.path.join(self.target, f".{_MANIFEST}-{token}")
 
     def read_job(self) -> Job:
         """Read the watermarks and the pictures of layers, and return what workers need to know.
@@ -254,6 +305,7 @@ class Batch:
             overwrite=self.overwrite,
             staging_folder=self.staging_folder,
             remote=is_remote(self.source) or is_remote(self.target),
+            in_place=self.in_place,
         )
 
     def fingerprint(self, job: Job) -> str:
@@ -263,7 +315,10 @@ class Batch:
         parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
         # A folder that was moved together with its manifest is the same target.
-        parts += [self.naming.text, "" if self.manifest is None and not is_url(self.target) else self.target]
+        parts += [
+            "in place" if self.in_place else self.naming.text,
+            "" if self.manifest is None and not is_url(self.target) else self.target,
+        ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def reserved(self) -> frozenset[str]:

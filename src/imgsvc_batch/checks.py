@@ -13,10 +13,12 @@ from typing import Literal
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.inputs import Input, PassedOver, find
 from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.places import split_pattern
 from imgsvc_batch.work import Job
 from imgsvc_core import Problem, SpecError, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.sources import is_url, missing_package, open_filesystem
+from imgsvc_core.sources import is_url, missing_package, open_filesystem, shown_url
+from imgsvc_core.targets import store_of
 
 Mode = Literal["all", "resume", "retry"]
 """The inputs that a run processes: ``all`` that are new, changed or failed; with ``resume`` only those not
@@ -40,8 +42,12 @@ def prepare(batch: Batch, passed_over: PassedOver | None = None) -> tuple[Job, s
     Raise the errors that `run` raises before it opens the manifest.
     """
     job = batch.read_job()
-    inputs = _peek(find(batch.source, target=batch.target, passed_over=passed_over))
-    check_target(batch.target)
+    left_out = "" if batch.in_place else batch.target
+    if batch.in_place and is_url(batch.target):
+        _check_store(batch.target)
+    inputs = _peek(find(batch.source, target=left_out, passed_over=passed_over, in_place=batch.in_place))
+    if not batch.in_place:
+        check_target(batch.target)
     check_manifest(batch.manifest_path)
     return job, batch.fingerprint(job), inputs
 
@@ -75,6 +81,19 @@ def check_target(target: str) -> None:
         raise missing_package("Target", target, error) from error
     except (OSError, ValueError) as error:
         raise TargetError(f"Target '{target}' cannot be made: {os_reason(error)}.") from error
+
+
+def _check_store(source: str) -> None:
+    """Raise `TargetError` unless objects of the source can be replaced in one step."""
+    try:
+        fs, _ = open_filesystem(split_pattern(source)[0])
+    except ImportError as error:
+        raise missing_package("Target", source, error) from error
+    if store_of(fs) is None:
+        raise TargetError(
+            f"Source '{shown_url(source)}' cannot be replaced in one step: in place is for folders, and for "
+            "objects of s3, gs, az and oss."
+        )
 
 
 def check_manifest(path: Path) -> None:

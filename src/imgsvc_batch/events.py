@@ -17,9 +17,9 @@ UNCHANGED: Final = "unchanged"
 
 @attrs.frozen(kw_only=True)
 class Output:
-    """A result that was written. ``facts`` are the facts of pixels that the request asked for.
+    """A result that was written. In place, ``path`` is the path or URL of the input.
 
-    The ``look`` is among them, if the request promises one.
+    ``facts`` are the facts of pixels that the request asked for, and the ``look``, if it promises one.
     """
 
     variant: str
@@ -35,7 +35,8 @@ class Output:
 class Event:
     """The outcome of one input: ``done`` with its outputs, ``failed`` with an error, or ``unchanged``.
 
-    ``digest`` is the SHA-256 of the input, empty if the input could not be read.
+    ``digest`` is the SHA-256 of the input, empty if the input could not be read. ``notes`` are sentences
+    about what the results could not keep. In place, ``kept`` is True if the file is left alone.
     """
 
     key: str
@@ -46,6 +47,8 @@ class Event:
     error: str = ""
     message: str = ""
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    kept: bool = False
 
     def failed(self, error: Exception) -> Event:
         """Return this event as a failure. A batch continues after any exception of a codec or store."""
@@ -56,7 +59,7 @@ class Event:
             message = "The memory is not enough for this picture: ask for a smaller size."
         else:
             slug, message = "internal_error", f"An unexpected error occurred: {error!r}."
-        return attrs.evolve(self, outcome=FAILED, outputs=(), error=slug, message=message)
+        return attrs.evolve(self, outcome=FAILED, outputs=(), notes=(), error=slug, message=message)
 
 
 @attrs.frozen(kw_only=True)
@@ -66,6 +69,8 @@ class Progress:
     ``skipped`` inputs are not processed: they are unchanged, or not to be tried again. ``failed_before`` is
     the number of skipped inputs that failed in an earlier run. ``passed_over`` counts files that are no
     inputs, by kind: their suffix, ``hidden``, ``no suffix``, ``link``, or ``not matched`` by a pattern.
+    ``kept`` of the inputs that are done in place were left alone, to the byte. ``notes`` counts the sentences
+    about what results could not keep.
     """
 
     total: int
@@ -78,6 +83,8 @@ class Progress:
     bytes_out: int
     seconds: float
     passed_over: Mapping[str, int] = attrs.field(factory=dict)
+    kept: int = 0
+    notes: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def rate(self) -> float:

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,8 +16,10 @@ from imgsvc_batch.places import join, parts_of, printable, relative, split_patte
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url, open_filesystem, reason_of, shown_url
+from imgsvc_core.targets import stamp_of
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
+_READ_ONLY = _SUFFIXES - {suffix for row in FORMATS.values() if row.writable for suffix in row.suffixes}
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +55,9 @@ def unlistable_folder(key: str) -> str | None:
     return "" if key == _SOURCE_ITSELF else key
 
 
-def find(source: str, *, target: str = "", passed_over: PassedOver | None = None) -> Iterator[Input]:
+def find(
+    source: str, *, target: str = "", passed_over: PassedOver | None = None, in_place: bool = False
+) -> Iterator[Input]:
     """Find the pictures in a folder and its subfolders, those that match a pattern, a single one, or several.
 
     Args:
@@ -62,6 +66,7 @@ def find(source: str, *, target: str = "", passed_over: PassedOver | None = None
             Links to folders are not followed.
         target: the folder of the results, which is left out.
         passed_over: counts the files of folders that are no inputs.
+        in_place: pass over links, and files of formats that are only read.
 
     Raises:
         SourceUnreachable: the source does not exist or cannot be listed.
@@ -69,12 +74,12 @@ def find(source: str, *, target: str = "", passed_over: PassedOver | None = None
     passed_over = PassedOver() if passed_over is None else passed_over
     parts = parts_of(source)
     if len(parts) == 1:
-        yield from _find(source, target, passed_over)
+        yield from _find(source, target, passed_over, in_place)
         return
     found: set[str] = set()
     for prefix, part in parts:
         try:
-            for item in _find(part, target, passed_over):
+            for item in _find(part, target, passed_over, in_place):
                 if item.location not in found:
                     found.add(item.location)
                     yield attrs.evolve(item, key=prefix + item.key.removeprefix(_SOURCE_ITSELF))
@@ -100,10 +105,10 @@ def _belongs(source: str, key: str, location: str) -> bool:
     return location == join(folder, key) and _is_wanted(key, pattern)
 
 
-def _find(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
+def _find(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
     find = _find_objects if is_url(source) else _find_files
     try:
-        yield from find(source, target, passed_over)
+        yield from find(source, target, passed_over, in_place)
     except ImgsvcError:
         raise
     except Exception as error:  # every store has errors of its own
@@ -111,18 +116,20 @@ def _find(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
         raise SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason}.") from error
 
 
-def _find_files(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
+def _find_files(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
     if Path(folder).is_file():
         yield _of_file(folder, Path(folder).name)
     elif Path(folder).is_dir():
         left_out = "" if is_url(target) else os.path.realpath(target)
-        yield from _walk(folder, "", pattern, left_out, passed_over)
+        yield from _walk(folder, "", pattern, left_out, passed_over, in_place)
     else:
         raise SourceUnreachable(f"Source '{source}' is neither a folder, a file nor a pattern of files.")
 
 
-def _walk(folder: str, prefix: str, pattern: str, left_out: str, passed_over: PassedOver) -> Iterator[Input]:
+def _walk(
+    folder: str, prefix: str, pattern: str, left_out: str, passed_over: PassedOver, in_place: bool
+) -> Iterator[Input]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -135,9 +142,9 @@ def _walk(folder: str, prefix: str, pattern: str, left_out: str, passed_over: Pa
                         passed_over[_kind(key, pattern)] += 1
                     else:
                         folders.append(entry)
-                elif not _is_wanted(key, pattern):
+                elif not _is_wanted(key, pattern, in_place):
                     passed_over[_kind(key, pattern)] += 1
-                elif _is_folder(entry):
+                elif _is_folder(entry) or (in_place and entry.is_symlink()):
                     passed_over["link"] += 1
                 else:
                     yield _of_file(entry.path, key)
@@ -148,7 +155,7 @@ def _walk(folder: str, prefix: str, pattern: str, left_out: str, passed_over: Pa
             problem=f"Folder '{printable(folder)}' cannot be listed: {os_reason(error)}.",
         )
     for entry in folders:
-        yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out, passed_over)
+        yield from _walk(entry.path, f"{prefix}{entry.name}/", pattern, left_out, passed_over, in_place)
 
 
 def _is_folder(entry: os.DirEntry[str], *, follow_symlinks: bool = True) -> bool:
@@ -168,10 +175,10 @@ def _of_file(path: str, key: str) -> Input:
         return Input(key=key, location=path, problem=f"Source '{path}' cannot be read: {os_reason(error)}.")
     if not stat.S_ISREG(status.st_mode):
         return Input(key=key, location=path, problem=f"Source '{path}' is no file.")
-    return Input(key=key, location=path, size=status.st_size, stamp=f"{status.st_size}-{status.st_mtime_ns}")
+    return Input(key=key, location=path, size=status.st_size, stamp=stamp_of(status))
 
 
-def _find_objects(source: str, target: str, passed_over: PassedOver) -> Iterator[Input]:
+def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
     fs, root = open_filesystem(folder)
     if not pattern and fs.isfile(root):
@@ -184,7 +191,7 @@ def _find_objects(source: str, target: str, passed_over: PassedOver) -> Iterator
         marks_folder = key.endswith("/") or not key
         if marks_folder or (left_out and key.startswith(f"{left_out}/")):
             continue
-        if _is_wanted(key, pattern):
+        if _is_wanted(key, pattern, in_place):
             yield _of_object(info, key, join(folder, key))
         else:
             passed_over[_kind(key, pattern)] += 1
@@ -215,16 +222,22 @@ def _of_object(info: dict[str, Any], key: str, location: str) -> Input:
     if "::" in key:
         problem = f"The name of '{location}' holds '::': rename the object."
         return Input(key=key, location=location, problem=problem)
-    size = int(info.get("size") or 0)
+    return Input(key=key, location=location, size=int(info.get("size") or 0), stamp=stamp_of_object(info))
+
+
+def stamp_of_object(info: Mapping[str, Any]) -> str:
+    """Return a text that changes with the content of an object; empty if the store has none."""
     marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"))
     mark = next((str(mark) for mark in marks if mark), "")
-    return Input(key=key, location=location, size=size, stamp=f"{size}-{mark}" if mark else "")
+    return f"{int(info.get('size') or 0)}-{mark}" if mark else ""
 
 
-def _is_wanted(key: str, pattern: str) -> bool:
+def _is_wanted(key: str, pattern: str, in_place: bool = False) -> bool:
     if pattern:
         return _matches(key.split("/"), pattern.split("/"))
     path = PurePosixPath(key)
+    if in_place and path.suffix.lower() in _READ_ONLY:
+        return False
     return path.suffix.lower() in _SUFFIXES and not any(part.startswith(".") for part in path.parts)
 
 

@@ -222,6 +222,13 @@ class Manifest:
             ),
         )  # fmt: skip
 
+    def record_stamp(self, item: Input) -> None:
+        """Write the stamp of an input whose content has not changed."""
+        self._db.execute(
+            "UPDATE inputs SET stamp = ? WHERE key = ? AND location = ?",
+            (item.stamp, item.key, item.location),
+        )
+
     def delete_outputs(self, paths: Iterable[str]) -> None:
         """Delete outputs by their paths. No input owns these paths afterwards."""
         self._db.executemany("DELETE FROM outputs WHERE path = ?", [(path,) for path in paths])

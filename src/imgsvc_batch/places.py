@@ -73,6 +73,12 @@ def parts_of(source: str) -> tuple[tuple[str, str], ...]:
     return tuple((prefix, place) for prefix, place in json.loads(source))
 
 
+def folder_of(source: str) -> str:
+    """Return the folder below which the keys of a source are paths."""
+    prefix, place = parts_of(source)[0]
+    return os.path.normpath(os.path.join(_folder_of_keys(place), *[".."] * prefix.count("/")))
+
+
 def _folder_of_keys(place: str) -> str:
     """Return the folder below which the keys of a place are paths."""
     folder, pattern = split_pattern(place)

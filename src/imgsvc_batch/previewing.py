@@ -50,6 +50,8 @@ class _Names:
 
     def problem(self, item: Input) -> str:
         """Return why a result cannot have its name. Afterwards the names belong to the input."""
+        if self._batch.in_place:
+            return ""
         try:
             for path in _foreseen_paths(self._batch, item.key):
                 first = self._keys.setdefault(hash(path), item.key)

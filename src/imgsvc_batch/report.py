@@ -162,7 +162,12 @@ def _figures(
             return pool.submit(_thumbnail, place, limits, seconds=limits.seconds, grace=grace)
 
         submitted = [
-            [submit(location), *(submit(join(target, output.path)) for output in outputs)]
+            [
+                submit(place)
+                for place in (location, *(join(target, output.path) for output in outputs))
+                if not _is_replaced(location, outputs)
+            ]
+            or [submit(location)]
             for _, location, _, outputs in inputs
         ]
         return [
@@ -171,9 +176,15 @@ def _figures(
         ]
 
 
+def _is_replaced(location: str, outputs: list[Output]) -> bool:
+    """Return True if the result of an input took its place, so that only one of them can be shown."""
+    return any(output.path == location for output in outputs)
+
+
 def _figure(key: str, size: int, outputs: list[Output], images: list[str]) -> str:
-    shown = [f"<div><span>before<br>{_size(size)}</span>{images[0]}</div>"]
-    for output, image in zip(outputs, images[1:], strict=True):
+    before = images.pop(0) if len(images) > len(outputs) else ""
+    shown = [f"<div><span>before<br>{_size(size)}</span>{before}</div>"]
+    for output, image in zip(outputs, images, strict=True):
         saving = f" ({output.bytes / size - 1:+.0%})" if size else ""
         label = (
             f"{html.escape(output.variant)} {output.width} x {output.height}<br>{_size(output.bytes)}{saving}"

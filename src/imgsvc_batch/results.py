@@ -9,7 +9,7 @@ import secrets
 from imgsvc_core import NameCollision, TargetError
 from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import missing_package, open_filesystem, reason_of, shown_url
-from imgsvc_core.targets import put_object
+from imgsvc_core.targets import put_object, sync
 
 
 def check_path(path: str) -> None:
@@ -18,12 +18,14 @@ def check_path(path: str) -> None:
         raise TargetError(f"Target '{path}' cannot be written: it is not below the folder of the results.")
 
 
-def stage(folder: str, data: bytes) -> str:
-    """Write a result into the staging folder, and return its path."""
+def stage(folder: str, data: bytes, *, synced: bool = False) -> str:
+    """Write a result into the staging folder, if asked for as far as the disk, and return its path."""
     path = f"{folder}/{secrets.token_hex(8)}"
     try:
         with open(path, "wb") as file:
             file.write(data)
+            if synced:
+                sync(file)
     except OSError as error:
         remove(path)
         raise unwritable(path, error) from error

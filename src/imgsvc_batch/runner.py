@@ -14,19 +14,21 @@ from typing import Unpack
 
 import attrs
 
-from imgsvc_batch.arguments import Batch, BatchOptions
+from imgsvc_batch.arguments import Batch, BatchOptions, InPlaceOptions
 from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Progress, Summary
 from imgsvc_batch.executors import Executor, ProcessExecutor, ThreadExecutor
+from imgsvc_batch.in_place import Replacing
 from imgsvc_batch.inputs import Input, PassedOver, unlistable_folder
 from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
+from imgsvc_batch.own_format import keep_smaller
 from imgsvc_batch.placing import Placing
 from imgsvc_batch.results import unwritable
 from imgsvc_batch.selection import Selection
 from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
-from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation
+from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation, parse
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
 _FEW = 24  # pictures, which take less time than loading the code of all formats
@@ -77,6 +79,42 @@ def run(
     return run_batch(batch, resume=resume, retry=retry, on_event=on_event, on_progress=on_progress, stop=stop)
 
 
+def run_in_place(
+    source: str | Path | Sequence[str | Path],
+    request: Request | None = None,
+    *,
+    if_smaller: bool = True,
+    resume: bool = False,
+    retry: bool = False,
+    on_event: OnEvent | None = None,
+    on_progress: OnProgress | None = None,
+    stop: Callable[[], bool] | None = None,
+    **options: Unpack[InPlaceOptions],
+) -> Summary:
+    """Replace many pictures by their results, where they lie.
+
+    Each file is the original or the result at any time, also if the batch is killed. It keeps its format, and
+    is left alone if its bytes do not change. Links are passed over, unless they are named as the source.
+
+    Args:
+        source: a folder, a pattern with wildcards, a file, an fsspec URL of one, or a list of paths.
+        request: what is done to each picture; without one, it is only encoded again.
+        if_smaller: set ``output.if_smaller``: a picture that encoding makes larger keeps its pixels.
+        resume: as in `run`.
+        retry: as in `run`.
+        on_event: as in `run`.
+        on_progress: as in `run`.
+        stop: as in `run`.
+        options: see `Batch`.
+
+    Raises what `run` raises.
+    """
+    spec = parse({} if request is None else request)
+    variants = {"": keep_smaller(spec) if if_smaller else spec}
+    batch = Batch(source=source, in_place=True, variants=variants, **options)
+    return run_batch(batch, resume=resume, retry=retry, on_event=on_event, on_progress=on_progress, stop=stop)
+
+
 def run_batch(
     batch: Batch,
     *,
@@ -98,7 +136,7 @@ def run_batch(
             job,
             manifest,
             Selection(batch, fingerprint, manifest, mode),
-            Placing(batch, fingerprint, manifest),
+            (Replacing if batch.in_place else Placing)(batch, fingerprint, manifest),
             on_event or (lambda _: None),
             passed_over,
         )
@@ -111,14 +149,17 @@ def run_batch(
 
 
 @contextlib.contextmanager
-def _staging(folder: str) -> Iterator[None]:
-    """Make the staging folder, and remove the files that a killed run left there."""
+def _staging(folder: str, *, private: bool) -> Iterator[None]:
+    """Make the staging folder, and remove the files that a killed run left there.
+
+    It is ``private`` if results of files that others cannot read may lie there.
+    """
     if not folder:
         yield
         return
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, mode=0o700 if private else 0o777, exist_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
     try:
@@ -145,12 +186,17 @@ class _Counts:
     failed_before: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    kept: int = 0
+    notes: dict[str, int] = attrs.field(factory=dict)
 
     def add(self, event: Event) -> None:
         if event.outcome == DONE:
             self.done += 1
             self.bytes_in += event.bytes
             self.bytes_out += sum(output.bytes for output in event.outputs)
+            self.kept += event.kept
+            for note in event.notes:
+                self.notes[note] = self.notes.get(note, 0) + 1
         elif event.outcome == UNCHANGED:
             self.skipped += 1
         else:
@@ -169,7 +215,7 @@ class _Run:
     _job: Job
     _manifest: Manifest
     _selection: Selection
-    _placing: Placing
+    _placing: Placing | Replacing
     _on_event: OnEvent
     _passed_over: PassedOver
     _listing: Listing = attrs.field(init=False)
@@ -194,7 +240,7 @@ class _Run:
                 self._executor = _executor(self._batch, self._job, self._listing)
                 stack.callback(self._executor.stop)
                 self._chunk = min(2 * self._job.at_once, self._executor.max_task_inputs)
-                stack.enter_context(_staging(self._batch.staging_folder))
+                stack.enter_context(_staging(self._batch.staging_folder, private=self._batch.in_place))
                 while not (interrupted := stop()) and self._step():
                     on_progress(self._progress())
             except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import threading
 import time
@@ -13,8 +14,9 @@ import attrs
 
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event, Output
 from imgsvc_batch.naming import Template
+from imgsvc_batch.own_format import in_own_format
 from imgsvc_batch.results import check_path, remove, remove_object, stage, write_object
-from imgsvc_core import FORMATS, ImageInfo, Limits, NameCollision, Spec
+from imgsvc_core import FORMATS, ImageInfo, Limits, NameCollision, Spec, inspect
 from imgsvc_core._runtime.logs import silence
 from imgsvc_core.sources import ByteSource, open_bytes
 
@@ -37,6 +39,7 @@ class Job:
         overwrite: replace objects that are not results of the same input.
         staging_folder: the folder for results that are not in place yet; empty if the target is a URL.
         remote: inputs or results cross a network.
+        in_place: the result of an input takes its place.
     """
 
     variants: Mapping[str, Spec]
@@ -47,6 +50,7 @@ class Job:
     overwrite: bool = False
     staging_folder: str = ""
     remote: bool = False
+    in_place: bool = False
 
     @property
     def at_once(self) -> int:
@@ -84,18 +88,23 @@ class Task:
 
 @attrs.frozen
 class TaskResult:
-    """A worker's report on one input: the event, and the files to move by the paths of their outputs."""
+    """A worker's report on one input: the event, and the files to move by the paths of their outputs.
+
+    In place, ``digest`` is the SHA-256 of the result.
+    """
 
     event: Event
     staged: Mapping[str, str] = attrs.field(factory=dict)
+    digest: str = ""
 
 
 @attrs.frozen
 class _Encoded:
-    """A result of a variant: its facts and its bytes."""
+    """A result of a variant: its facts, its bytes, and what it could not keep."""
 
     output: ImageInfo
     data: bytes
+    notes: tuple[str, ...]
 
 
 def run_silently(job: Job, tasks: Sequence[Task]) -> list[TaskResult]:
@@ -120,6 +129,7 @@ def run_task(
     started = time.perf_counter()
     event = Event(key=task.key, outcome=FAILED, bytes=task.size)
     staged: Mapping[str, str] = {}
+    digest = ""
     try:
         source = open_bytes(task.location, job.limits)
         if source.size <= _IN_MEMORY_BYTES:
@@ -130,23 +140,35 @@ def run_task(
         else:
             with computing or contextlib.nullcontext():
                 results = _process(job, source)
+            notes = tuple(dict.fromkeys(note for result in results.values() for note in result.notes))
             outputs = _name(job, task, results, event.digest)
-            staged = _write(job, task, outputs, results)
-            event = attrs.evolve(event, outcome=DONE, outputs=outputs)
+            if job.in_place:
+                data = results[outputs[0].variant].data
+                digest = hashlib.sha256(data).hexdigest()
+                event = attrs.evolve(event, kept=digest == event.digest)
+                staged = {} if event.kept else {task.location: stage(job.staging_folder, data, synced=True)}
+            else:
+                staged = _write(job, task, outputs, results)
+            event = attrs.evolve(event, outcome=DONE, outputs=outputs, notes=notes)
     except Exception as error:  # a batch continues after any exception of a codec or store
         event = event.failed(error)
-    return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged)
+    return TaskResult(attrs.evolve(event, seconds=time.perf_counter() - started), staged, digest)
 
 
 def _process(job: Job, source: ByteSource) -> dict[str, _Encoded]:
     from imgsvc_core import process_variants
 
-    files = {variant: io.BytesIO() for variant in job.variants}  # targets, so that no pixels are kept
+    variants = job.variants
+    if job.in_place:
+        info = inspect(source, limits=job.limits)
+        variants = {name: in_own_format(spec, info) for name, spec in variants.items()}
+    files = {variant: io.BytesIO() for variant in variants}  # targets, so that no pixels are kept
     results = process_variants(
-        source, job.variants, files, limits=job.limits, threads=1, watermarks=job.watermarks
+        source, variants, files, limits=job.limits, threads=1, watermarks=job.watermarks
     )
     return {
-        variant: _Encoded(result.output, files[variant].getvalue()) for variant, result in results.items()
+        variant: _Encoded(result.output, files[variant].getvalue(), result.notes)
+        for variant, result in results.items()
     }
 
 
@@ -155,7 +177,8 @@ def _name(job: Job, task: Task, results: Mapping[str, _Encoded], digest: str) ->
     outputs: dict[str, Output] = {}
     for variant, result in results.items():
         output = _output(job, task, variant, result, digest)
-        check_path(output.path)
+        if not job.in_place:
+            check_path(output.path)
         first = outputs.setdefault(output.path, output)
         if results[first.variant].data != result.data:
             raise NameCollision(
@@ -169,7 +192,9 @@ def _output(job: Job, task: Task, variant: str, result: _Encoded, digest: str) -
     made = result.output
     suffix = FORMATS[made.format].suffix
     size = {"width": made.width, "height": made.height}
-    path = job.template.path(task.key, variant=variant, suffix=suffix, digest=digest, **size)
+    path = task.location
+    if not job.in_place:
+        path = job.template.path(task.key, variant=variant, suffix=suffix, digest=digest, **size)
     facts = made.facts if made.look is None else {"look": made.look, **made.facts}
     return Output(variant=variant, path=path, format=made.format, bytes=made.bytes, facts=facts, **size)
 

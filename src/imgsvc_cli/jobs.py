@@ -18,27 +18,32 @@ from imgsvc_core.sources import is_url, shown_url
 from imgsvc_core.targets import name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from imgsvc_cli.stores import StoreTarget
 
 _PIPE = "-"
+_LINKED = "Its other hard links still lead to the original."
 
 
 @attrs.frozen
 class Done:
     """A result and where it is: ``target`` is a path or fsspec URL, ``url`` the address in a store.
 
-    ``name`` is the name of the file, if the result does not know it.
+    ``name`` is the name of the file, if the result does not know it. ``notes`` are further ones.
     """
 
     result: imgsvc.Result
     target: str | None = None
     url: str | None = None
     name: str = ""
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
         target = None if self.target is None else shown_url(self.target)
         facts = {"target": target, **self.result.to_dict()}
+        facts["notes"] += self.notes
         if self.name:
             facts["output"]["name"] = self.name
         if self.url is not None:
@@ -144,8 +149,9 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
         result = process(source, request)
         return Done(result, url=job.store.write(result, job.stem))
     if job.in_place:
-        named = _in_own_format(request, imgsvc.inspect(source, limits=limits))
-        return Done(process(source, named, job.source), job.source)
+        from imgsvc_batch.own_format import in_own_format
+
+        return _replace(job, in_own_format(request, imgsvc.inspect(source, limits=limits)), process)
     if target is not None:
         _check_not_source(job)
         return Done(process(source, request, target), job.target)
@@ -159,32 +165,13 @@ def run_job(job: Job, request: imgsvc.Spec, limits: imgsvc.Limits) -> Done:
     return Done(result, path, name=name_of(path))
 
 
-def if_smaller(request: imgsvc.Spec) -> imgsvc.Spec:
-    """Return a request that keeps the original if encoding it again saves nothing."""
-    if request.output is not None and (request.output.keep_pixels or request.output.transcode):
-        return request
-    return _with_output(request, if_smaller=True)
-
-
-def _with_output(request: imgsvc.Spec, **values: Any) -> imgsvc.Spec:
-    document = imgsvc.unparse(request)
-    return imgsvc.parse({**document, "output": {**document.get("output", {}), **values}})
-
-
-def _in_own_format(request: imgsvc.Spec, info: imgsvc.ImageInfo) -> imgsvc.Spec:
-    """Return a request that names the format of its source, whatever the suffix of the file.
-
-    Raises:
-        TargetError: the result would have another format.
-    """
-    formats = [format.name for format in _formats(request, info)]
-    if formats != [info.format]:
-        asked = f" or add --format {info.format}" if imgsvc.FORMATS[info.format].writable else ""
-        raise TargetError(
-            f"With --in-place a result must have the format of its source, {info.format}, got "
-            f"{' or '.join(formats)}: write it to another file{asked}."
-        )
-    return _with_output(request, format=info.format)
+def _replace(job: Job, request: imgsvc.Spec, process: Callable[..., imgsvc.Result]) -> Done:
+    """Replace the source by its result."""
+    is_linked = os.stat(job.source).st_nlink > 1
+    before = os.stat(job.source).st_ino
+    result = process(job.source, request, job.source)
+    notes = (_LINKED,) if is_linked and os.stat(job.source).st_ino != before else ()
+    return Done(result, job.source, notes=notes)
 
 
 def _is_folder(target: str) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,13 @@ import imgsvc_batch
 from imgsvc_batch import Event, Summary
 from imgsvc_batch.inputs import find
 from imgsvc_batch.results import check_path
+from imgsvc_core import inspect
 from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
 from tests.support import encoded
+from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
 
@@ -229,3 +234,65 @@ def test_a_store_that_gives_no_reason_has_one_in_its_cause(said: str | None) -> 
     error.__cause__ = ValueError("the bucket is\nelsewhere")
     assert reason_of(error) == ("the store said" if said else "the bucket is elsewhere")
     assert reason_of(OSError()) == "OSError"
+
+
+def test_objects_in_place(server: S3Server, folder: str, tmp_path: Path) -> None:
+    """An object is replaced by one put, which keeps its headers, and only once."""
+    key, source = f"{folder}/in/a/one.jpg", f"s3://{BUCKET}/{folder}/in"
+    kept = {"CacheControl": "max-age=60", "Metadata": {"by": "ann"}, "ContentDisposition": "inline"}
+    server.client.put_object(Bucket=BUCKET, Key=key, Body=photo(92), ContentType="image/jpeg", **kept)
+    options: dict[str, Any] = {"workers": 1, "manifest": tmp_path / "manifest.sqlite"}
+    request = {"output": {"quality": 30}}
+    summary = imgsvc_batch.run_in_place(source, request, **options)
+    assert (summary.done, summary.failed) == (3, 0)
+    assert keys(server, f"{folder}/in/") == ["a/one.jpg", "three.webp", "two.png"]
+    found = server.client.get_object(Bucket=BUCKET, Key=key)
+    assert {name: found[name] for name in kept} == kept
+    assert found["ContentType"] == "image/jpeg"
+    assert inspect(found["Body"].read()).quality == 30
+    assert imgsvc_batch.run_in_place(source, request, **options).skipped == 3
+    assert server.client.head_object(Bucket=BUCKET, Key=key)["LastModified"] == found["LastModified"]
+    assert not list(tmp_path.glob(".imgsvc-batch-*"))
+
+
+def test_an_object_that_is_best_as_it_is_is_not_put(server: S3Server, folder: str, tmp_path: Path) -> None:
+    key, source = f"{folder}/in/small.jpg", f"s3://{BUCKET}/{folder}/in/small.jpg"
+    put(server, key, photo(20))
+    before = server.client.head_object(Bucket=BUCKET, Key=key)["LastModified"]
+    request = {"output": {"quality": 95, "metadata": "keep"}}
+    summary = imgsvc_batch.run_in_place(source, request, workers=1, manifest=tmp_path / "manifest.sqlite")
+    assert (summary.done, summary.kept) == (1, 1)
+    assert server.client.head_object(Bucket=BUCKET, Key=key)["LastModified"] == before
+
+
+def test_a_killed_batch_puts_no_object_twice(server: S3Server, folder: str, tmp_path: Path) -> None:
+    """The digest of a result is in the manifest before the object is put."""
+    key, source = f"{folder}/in/a/one.jpg", f"s3://{BUCKET}/{folder}/in/a/one.jpg"
+    put(server, key, photo(92))
+    script = (
+        "import os, signal, imgsvc_batch\n"
+        "from imgsvc_batch import in_place\n"
+        "put = in_place.put_object\n"
+        "def die(*given, **options):\n"
+        "    put(*given, **options)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "in_place.put_object = die\n"
+        f"imgsvc_batch.run_in_place({source!r}, {{'output': {{'quality': 30}}}}, workers=1, manifest='m.sqlite')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    found = server.read(key)
+    assert found is not None
+    assert inspect(found.data).quality == 30
+    request = {"output": {"quality": 30}}
+    summary = imgsvc_batch.run_in_place(
+        source, request, workers=1, manifest=tmp_path / "m.sqlite", resume=True
+    )
+    assert (summary.done, summary.skipped) == (0, 1)
+    again = server.read(key)
+    assert again is not None
+    assert again.data == found.data
+
+
+def photo(quality: int) -> bytes:
+    return bytes(as_vips(coffee()).thumbnail_image(200).write_to_buffer(f".jpg[Q={quality}]"))

@@ -106,19 +106,25 @@ def test_the_format_stays_whatever_the_suffix(photo: Path) -> None:
     assert imgsvc.inspect(named).quality == 30
 
 
-@pytest.mark.parametrize(
-    ("suffix", "advice"),
-    [("tif", b"got jpg: write it to another file or add --format tiff."), ("bmp", b"to another file.")],
-)
-def test_a_refusal_of_another_format_tells_the_flag_that_keeps_it(
-    photo: Path, suffix: str, advice: bytes
-) -> None:
-    other = photo.with_suffix(f".{suffix}")
+def test_formats_that_are_only_read_are_refused(photo: Path) -> None:
+    other = photo.with_suffix(".bmp")
     Image.open(photo).save(other)
     refused = run("process", other, "--in-place")
-    assert refused.stderr.strip().endswith(advice)
-    if suffix == "tif":
-        assert run("process", other, "--in-place", "--format", "tiff").returncode == 0
+    assert refused.stderr.strip().endswith(b"source, bmp, got jpg: write it to another file.")
+    other = photo.with_suffix(".tif")
+    Image.open(photo).save(other)
+    assert run("process", other, "--in-place").returncode == 0
+    assert imgsvc.inspect(other).format == "tiff"
+
+
+def test_hard_links_are_told(photo: Path) -> None:
+    other = photo.with_name("other.jpg")
+    os.link(photo, other)
+    before = other.read_bytes()
+    done = run("process", photo, "--in-place", "--resize", "50x")
+    assert b"photo.jpg: Its other hard links still lead to the original." in done.stderr
+    assert other.read_bytes() == before
+    assert not run("process", photo, "--in-place", "--resize", "40x").stderr
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,11 @@ from imgsvc_core.sources import is_url, shown_url
 
 if TYPE_CHECKING:
     from imgsvc_batch import Batch, Event, Progress, Summary
+    from imgsvc_core import Spec
 
 _LINE_SECONDS = 5.0
 _SHOWN_KINDS = 5
+_SHOWN_NOTES = 5
 _OPTIONS = ("template", "workers", "cluster", "limits", "force", "overwrite")
 _GO_ON = "Interrupted: run the same command with --resume to go on where it stopped."
 _MANIFEST = click.option(
@@ -63,8 +65,13 @@ def batch() -> None:
 
 @partial(request_flags, without={"watermark"})
 @batch.command(cls=SectionedCommand)
-@click.argument("sources", nargs=-1, required=True, type=FileOrUrl(), metavar="SOURCE...")
-@click.argument("target", type=FileOrUrl())
+@click.argument("places", nargs=-1, type=FileOrUrl(), metavar="SOURCE... TARGET")
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Replace each picture of SOURCE... by its result, with --if-smaller unless --no-if-smaller is "
+    "given. There is no TARGET.",
+)
 @spec_option
 @click.option(
     "--variant",
@@ -104,8 +111,8 @@ def batch() -> None:
 @click.option("--quiet", is_flag=True, help="Print failures only.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def run(
-    sources: tuple[str, ...],
-    target: str,
+    places: tuple[str, ...],
+    in_place: bool,
     spec: str | None,
     variants: tuple[str, ...],
     presets: tuple[str, ...],
@@ -128,12 +135,14 @@ def run(
     options = {name: given.pop(name) for name in _OPTIONS}
     how = {name: given.pop(name) for name in ("resume", "retry")}
     _silence_libraries(cluster=options["cluster"] is not None)
+    sources, target = _places(places, in_place)
     pictures = _watermarks(watermarks, given)
-    specs = _specs(spec, variants, presets, config, given)
+    specs = _specs(spec, variants, presets, config, given, may_be_empty=in_place)
     batch = Batch(
         source=sources,
         target=target,
-        variants=specs,
+        in_place=in_place,
+        variants=_in_place(specs, presets, given) if in_place else specs,
         watermarks=pictures | _watermark_files(specs, pictures),
         manifest=manifest,
         **options,
@@ -154,7 +163,7 @@ def run(
     with cancel_on_signals() as interrupts, _display(as_json, quiet) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     if as_json or (not quiet and (summary.total or summary.interrupted)):
-        _conclude(summary, batch.manifest_path, as_json)
+        _conclude(summary, batch.manifest_path, as_json, in_place)
     if summary.interrupted:
         return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
@@ -162,6 +171,30 @@ def run(
     if not summary.total:
         raise SourceUnreachable(_nothing_found(sources, summary))
     return exit_codes.SOME_FAILED if summary.has_failures else 0
+
+
+def _places(places: tuple[str, ...], in_place: bool) -> tuple[tuple[str, ...], str | None]:
+    """Return the sources and the target, which is the last place unless results go in place."""
+    if not places:
+        raise click.UsageError("Missing argument 'SOURCE...'.")
+    if in_place:
+        return places, None
+    if len(places) == 1:
+        raise click.UsageError("Missing argument 'TARGET'; with --in-place the results replace SOURCE.")
+    return places[:-1], places[-1]
+
+
+def _in_place(
+    documents: Mapping[str, Any], presets: tuple[str, ...], flags: Mapping[str, Any]
+) -> dict[str, Spec]:
+    """Return the requests of a batch in place."""
+    from imgsvc_batch.own_format import keep_smaller
+    from imgsvc_core.spec.presets import parse_merged
+
+    specs = {name: parse_merged(document, presets) for name, document in documents.items()}
+    if flags["if_smaller"] is not None:
+        return specs
+    return {name: keep_smaller(spec) for name, spec in specs.items()}
 
 
 def _write_report(batch: Batch, report: Path) -> None:
@@ -238,12 +271,15 @@ def _specs(
     presets: tuple[str, ...],
     config: Path | None,
     flags: Mapping[str, Any],
+    *,
+    may_be_empty: bool,
 ) -> dict[str, Any]:
     """Return the requests by the names of variants."""
     named = _named("--variant", variants)
     if spec is not None and named:
         raise click.UsageError("Give either --spec or --variant.")
-    if spec is None and not (named or presets or any(value is not None for value in flags.values())):
+    is_empty = spec is None and not (named or presets or any(value is not None for value in flags.values()))
+    if is_empty and not may_be_empty:
         raise click.UsageError("Say what to do, such as --resize 300x300; or give --spec or --variant.")
     bases: dict[str, dict[str, Any] | None] = {"": read_spec(spec)}
     if named:
@@ -366,19 +402,23 @@ def _status(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-def _conclude(summary: Summary, manifest: Path, as_json: bool) -> None:
+def _conclude(summary: Summary, manifest: Path, as_json: bool, in_place: bool) -> None:
     if as_json:
         click.echo(json.dumps({"summary": attrs.asdict(summary)}))
     else:
         before = f" ({summary.failed_before:,} of them failed before)" if summary.failed_before else ""
+        replaced = f" ({summary.done - summary.kept:,} replaced, {summary.kept:,} left alone)"
+        rate = f"{summary.rate:.1f} per second"
         click.echo(
-            f"{summary.done:,} done, {summary.failed:,} failed, {summary.skipped:,} skipped{before} in "
-            f"{_time(summary.seconds)} ({summary.rate:.1f} per second); "
+            f"{summary.done:,} done{replaced if in_place else ''}, {summary.failed:,} failed, "
+            f"{summary.skipped:,} skipped{before} in {_time(summary.seconds)} ({rate}); "
             f"{printing.size(summary.bytes_in)} became {printing.size(summary.bytes_out)}.",
             err=True,
         )
         if summary.passed_over:
             click.echo(f"{_passed_over(summary)}.", err=True)
+        for note, count in sorted(summary.notes.items(), key=lambda noted: -noted[1])[:_SHOWN_NOTES]:
+            click.echo(f"Note on {count:,}: {note}", err=True)
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
     elif not as_json and summary.has_failures:

@@ -79,7 +79,7 @@ def process(
 
     Example: imgsvc process photo.heic -o out.webp --resize 800x600 --mode fit
     """
-    from imgsvc_cli.jobs import if_smaller, plan_jobs, watermark_place
+    from imgsvc_cli.jobs import plan_jobs, watermark_place
     from imgsvc_cli.library_output import library_output_hidden
     from imgsvc_cli.signals import exit_on_signals
     from imgsvc_core._runtime.libvips import guard
@@ -93,7 +93,9 @@ def process(
         raise click.UsageError(f"Give either --in-place or {'--store' if target is None else '-o'}.")
     request = read_request(flags, spec, presets, config)
     if in_place and flags["if_smaller"] is None:
-        request = if_smaller(request)
+        from imgsvc_batch.own_format import keep_smaller
+
+        request = keep_smaller(request)
     for id in request.pictures:
         watermark_place(id, request.path_of_picture(id))
     jobs = plan_jobs(sources, target, request, force=force, in_place=in_place, store=store_target)
@@ -125,7 +127,7 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
         line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
         click.echo(line, err=job.piped)
         if not as_json:
-            for note in done.result.notes:
+            for note in (*done.result.notes, *done.notes):
                 click.echo(f"{job.label}: {note}", err=True)
     return code
 

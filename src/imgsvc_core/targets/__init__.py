@@ -1,5 +1,25 @@
 """Everything that a result can be written to, whole or not at all. The names here are for front ends too."""
 
-from imgsvc_core.targets.writing import name_of, open_target, put_object, remove_unfinished
+from imgsvc_core.targets.writing import (
+    changed_meanwhile,
+    name_of,
+    open_target,
+    put_object,
+    remove_unfinished,
+    replace_file,
+    stamp_of,
+    store_of,
+    sync,
+)
 
-__all__ = ["name_of", "open_target", "put_object", "remove_unfinished"]
+__all__ = [
+    "changed_meanwhile",
+    "name_of",
+    "open_target",
+    "put_object",
+    "remove_unfinished",
+    "replace_file",
+    "stamp_of",
+    "store_of",
+    "sync",
+]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import filecmp
 import io
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -104,31 +106,102 @@ def open_target(
 
 @contextlib.contextmanager
 def _replacing(path: Path, source: object) -> Iterator[BinaryIO]:
-    """Open a file beside the target that replaces it in one step.
-
-    Links are followed. The mode is kept, and owner and group as far as that is allowed.
-    """
+    """Open a file beside the target that replaces it in one step; see `replace_file`. Links are followed."""
     try:
         path = Path(os.path.realpath(path))
-        beside = path.with_name(f".imgsvc-{os.urandom(8).hex()}.part")
-        with _beginning:
-            file = beside.open("xb")
-            _unfinished.add(beside)
+        before = path.stat() if path.exists() else None
+        is_in_place = before is not None and _is_same_file(source, path)
+        beside, file = _create_beside(path)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:
         with file:
             yield file
-        if path.exists():
-            if _is_same_file(source, path) and filecmp.cmp(beside, path, shallow=False):
-                return
-            _copy_owner_and_mode(path, beside)
-        beside.replace(path)
+            if is_in_place:
+                sync(file)
+        if is_in_place and filecmp.cmp(beside, path, shallow=False):
+            return
+        replace_file(path, beside, stamp=stamp_of(before) if is_in_place and before else None)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
         _unfinished.discard(beside)
+
+
+def _create_beside(path: Path) -> tuple[Path, BinaryIO]:
+    """Create a hidden file beside another one. Only its owner can read it if the other one exists."""
+    beside = path.with_name(f".imgsvc-{os.urandom(8).hex()}.part")
+    mode = 0o600 if path.exists() else 0o666
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with _beginning:
+        file = os.fdopen(os.open(beside, flags, mode), "wb")
+        _unfinished.add(beside)
+    return beside, file
+
+
+def replace_file(path: Path, finished: Path, *, stamp: str | None = None) -> None:
+    """Put a finished file in the place of ``path`` in one step. ``path`` may be missing, but is no link.
+
+    The mode and the extended attributes of ``path`` are kept, and owner and group as far as that is allowed.
+
+    Args:
+        path: the file to replace.
+        finished: the file that takes its place. It may be on another device.
+        stamp: what `stamp_of` told of ``path`` before it was read.
+
+    Raises:
+        TargetError: ``path`` has another stamp by now, because somebody else has changed it.
+        OSError: ``path`` cannot be replaced, or is read-only.
+    """
+    if not path.exists():
+        os.replace(finished, path)
+        return
+    found = path.stat()
+    if stamp is not None and stamp_of(found) != stamp:
+        raise changed_meanwhile(str(path))
+    if not _is_writable(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    _copy_attributes(path, found, finished)
+    try:
+        os.replace(finished, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        beside, file = _create_beside(path)
+        try:
+            with file, finished.open("rb") as data:
+                shutil.copyfileobj(data, file)
+                sync(file)
+            _copy_attributes(path, found, beside)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+            _unfinished.discard(beside)
+        finished.unlink(missing_ok=True)
+
+
+def stamp_of(found: os.stat_result) -> str:
+    """Return a text that changes with the content of a file."""
+    return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def sync(file: BinaryIO) -> None:
+    """Wait until a file is on the disk, so that a power failure cannot leave its name without content."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def changed_meanwhile(place: str) -> TargetError:
+    """Return the error for a file or object that changed while its result was made."""
+    return TargetError(
+        f"Target '{place}' has changed while it was processed, so it stays as it is: process it again."
+    )
+
+
+def _is_writable(path: Path) -> bool:
+    """Return True if the file may be written. Replacing it asks for no more than a writable folder."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _is_same_file(source: object, path: Path) -> bool:
@@ -138,8 +211,12 @@ def _is_same_file(source: object, path: Path) -> bool:
         return False
 
 
-def _copy_owner_and_mode(path: Path, copy: Path) -> None:
-    found = path.stat()
+def _copy_attributes(path: Path, found: os.stat_result, copy: Path) -> None:
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):  # a file system without them
+            for name in os.listxattr(path):
+                with contextlib.suppress(OSError):
+                    os.setxattr(copy, name, os.getxattr(path, name))
     if hasattr(os, "chown"):
         for owner in ((-1, found.st_gid), (found.st_uid, -1)):
             with contextlib.suppress(PermissionError):
@@ -184,13 +261,18 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
         raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 
 
-def put_object(fs: Any, path: str, data: bytes, media_type: str) -> bool:
+def put_object(fs: Any, path: str, data: bytes, media_type: str, **headers: Any) -> bool:
     """Write an object of a store. Return False for file systems of fsspec that are no stores."""
-    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
-    store = next(iter(protocols & _OBJECT_STORES.keys()), None)
+    store = store_of(fs)
     if store is not None:
-        fs.pipe_file(path, data, **_OBJECT_STORES[store](media_type))
+        fs.pipe_file(path, data, **{**headers, **_OBJECT_STORES[store](media_type)})
     return store is not None
+
+
+def store_of(fs: Any) -> str | None:
+    """Return the protocol of a file system whose objects appear whole, or None for any other."""
+    protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
+    return next(iter(protocols & _OBJECT_STORES.keys()), None)
 
 
 def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:
