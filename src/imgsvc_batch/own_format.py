@@ -29,7 +29,7 @@ def in_own_format(spec: Spec, info: ImageInfo) -> Spec:
     """Return a request that names the format of its source, whatever the suffix of the file.
 
     Raises:
-        TargetError: the result would have another format, or lack frames.
+        TargetError: the result would have another format, or lack frames or pages.
     """
     output = spec.output or Output()
     plan = explain(spec, info, limits=Limits.none())
@@ -44,6 +44,10 @@ def in_own_format(spec: Spec, info: ImageInfo) -> Spec:
         raise TargetError(
             f"In place a result must have all {info.frames} frames of its source, got {plan.frames}: "
             "write it to another file."
+        )
+    if info.more_pages:
+        raise TargetError(
+            "In place a result must have all pages of its source, got the first: write it to another file."
         )
     return _with_format(spec, info.format)
 

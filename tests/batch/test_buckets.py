@@ -277,7 +277,8 @@ def test_a_killed_batch_puts_no_object_twice(server: S3Server, folder: str, tmp_
         "    put(*given, **options)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "in_place.put_object = die\n"
-        f"imgsvc_batch.run_in_place({source!r}, {{'output': {{'quality': 30}}}}, workers=1, manifest='m.sqlite')\n"
+        "request = {'output': {'quality': 30}}\n"
+        f"imgsvc_batch.run_in_place({source!r}, request, workers=1, manifest='m.sqlite')\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
     assert ended.returncode == -signal.SIGKILL

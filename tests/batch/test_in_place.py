@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pyvips
 from PIL import Image
 
 import imgsvc_batch
 from imgsvc_batch import Batch, Event, Manifest, default_manifest, preview, run_in_place, write_report
-from imgsvc_core import SpecError, TargetError, inspect
+from imgsvc_core import SpecError, TargetError, inspect, process
 from imgsvc_core.targets import replace_file
 from tests.batch.pictures import results
 from tests.support.photos import as_vips, coffee
@@ -190,6 +191,22 @@ def test_frames_stay(folder: Path) -> None:
         assert told[name].outcome == "done"
         assert inspect(folder / name).frames == 3
         assert (folder / name).read_bytes() != before[name]
+
+
+def test_pages_stay(folder: Path) -> None:
+    pages = [Image.new("RGB", (40, 30), color) for color in ("red", "lime")]
+    path = folder / "pages.tif"
+    pages[0].save(path, save_all=True, append_images=pages[1:])
+    before = path.read_bytes()
+    told = events(folder, SMALL)["pages.tif"]
+    assert told.message.startswith("In place a result must have all pages of its source, got the first")
+    assert path.read_bytes() == before
+    assert process(path).notes == ("Only the first page is kept.",)
+    pages[0].resize((2000, 2000)).save(path)
+    with_copies = pyvips.Image.new_from_file(str(path))
+    with_copies.tiffsave(str(path) + "f", pyramid=True, tile=True)
+    assert not inspect(path).more_pages
+    assert not inspect(str(path) + "f").more_pages
 
 
 def test_a_file_that_changes_meanwhile_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

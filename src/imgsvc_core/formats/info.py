@@ -87,6 +87,9 @@ class ImageInfo:
     levels: tuple[tuple[int, int], ...] = attrs.field(
         default=(), metadata={"doc": "Smaller sizes at which the file can be decoded, largest first."}
     )
+    more_pages: bool = attrs.field(
+        default=False, metadata={"doc": "Whether a TIFF has further pages, which are not read."}
+    )
     lossless: bool = attrs.field(
         default=False,
         metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},

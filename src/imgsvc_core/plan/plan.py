@@ -81,13 +81,15 @@ class Plan:
         return faces
 
     def losses(self, format: str) -> list[str]:
-        """Return a sentence for each loss by the format: frames and transparency."""
+        """Return a sentence for each loss: frames, pages and transparency."""
         row = FORMATS[format]
         sentences = []
         if self.frames < self.info.frames:
             kept, are = ("the first", "is") if self.frames == 1 else (f"the first {self.frames}", "are")
             kept = f"number {self.frame + 1}" if self.frame else kept
             sentences.append(f"Only {kept} of {self.info.frames} frames {are} kept.")
+        if self.info.more_pages:
+            sentences.append("Only the first page is kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
             sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
         return sentences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +17,7 @@ from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
 class Tag(enum.IntEnum):
     """The tags that say how the pixels of a page are stored."""
 
+    KIND = 254
     WIDTH = 256
     HEIGHT = 257
     BITS = 258
@@ -64,6 +66,7 @@ _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4
 _PYRAMID_TOLERANCE = 5
 _SMALLEST_LEVEL = 2
 _MOST_LEVELS = 32
+_MOST_COPIES, _COPY_OR_MASK = 8, 0b101
 _MOST_CHANNELS = 65_535
 _MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of libvips
 
@@ -94,6 +97,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
     _check_samples(reader, page, depth, channels)
     tile = math.prod(_tile(page))
+    levels = _levels(page, (width, height))
     info = ImageInfo(
         format="tiff",
         width=width,
@@ -105,7 +109,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
         alpha=_has_alpha(page, channels - _COLORS[colorspace]),
         orientation=valid_orientation(page),
         profile=Tag.PROFILE in page.entries,
-        levels=_levels(page, (width, height)),
+        levels=levels,
+        more_pages=not needs_following_pages(page, levels) and _has_more_pages(page),
         channels=channels,
         decoded_pixels=tile if tile > width * height else None,
     )
@@ -213,6 +218,15 @@ def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ..
         return _pyramid(page, full, copies)
     except CorruptImage:
         return ()
+
+
+def _has_more_pages(page: Directory) -> bool:
+    """Return True if one of the next directories is a page, and no smaller copy or mask of one."""
+    try:
+        following = itertools.islice(_following(page), _MOST_COPIES)
+        return any(not directory.first(Tag.KIND, 0) & _COPY_OR_MASK for directory in following)
+    except CorruptImage:
+        return False
 
 
 def _following(page: Directory) -> Iterator[Directory]:
