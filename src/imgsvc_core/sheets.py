@@ -99,13 +99,7 @@ def contact_sheet(
         SpecError: there are no pictures, or a number is out of range.
         ImgsvcError: what `process` raises; the message names the picture.
     """
-    one = isinstance(sources, _ONE) or getattr(sources, "ndim", 4) < 4
-    if one or not isinstance(sources, Iterable):
-        raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
-    pictures = list(sources)
-    if not pictures:
-        expected = "Contact sheet 'sources' parameter must be at least one picture"
-        raise SpecError([Problem("sources", expected, "got 0")])
+    pictures = _several(sources)
     usual = math.ceil(math.sqrt(len(pictures)))
     layout = _Layout(
         columns=usual if columns is None else columns,
@@ -130,6 +124,18 @@ def contact_sheet(
     return process_until(
         None, sheet, Spec(output=output), target, suffix=suffix_of(target) or ".jpg", limits=limits
     )
+
+
+def _several(sources: Iterable[Source]) -> list[Source]:
+    """Return pictures as a list, which is not empty."""
+    one = isinstance(sources, _ONE) or getattr(sources, "ndim", 4) < 4
+    if one or not isinstance(sources, Iterable):
+        raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
+    pictures = list(sources)
+    if not pictures:
+        expected = "Contact sheet 'sources' parameter must be at least one picture"
+        raise SpecError([Problem("sources", expected, "got 0")])
+    return pictures
 
 
 def _blank(width: int, height: int, color: Color) -> NDArray[np.uint8]:

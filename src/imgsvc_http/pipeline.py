@@ -36,7 +36,7 @@ from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import LocalTarget, TemporaryStorage
 from imgsvc_http.workers.pool import ForkedWorkers
-from imgsvc_http.workers.tasks import Describe, Preview, Process, Scores, Translate
+from imgsvc_http.workers.tasks import Describe, LimitedTask, Preview, Process, Scores, Translate
 from imgsvc_stores import StoredObject, StorePool, StoreSpec, open_store
 from imgsvc_urls.dialects import ForeignUrl
 
@@ -137,16 +137,8 @@ class Pipeline:
         permanent = await self._permanent(account_id, request)
         target = None if permanent or request.store else await self.temporary.local_target(now())
         layers = await self._layers(account_id, request)
-        task = Process(
-            name=source.name,
-            spec=request.spec,
-            limits=request.limits,
-            watermarks=await self._pictures(account_id, request.spec, layers),
-            accept=accept,
-            target=target.path if target else None,
-            plan=request.plan,
-            ignored=source.ignored,
-        )
+        path = target.path if target else None
+        task = await self._task(account_id, request, source, layers, accept=accept, target=path)
         async with charged(counter):
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
@@ -188,19 +180,15 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = counter.account_id
         task = Process(
             name=source.name,
             spec=spec,
             limits=limits,
-            watermarks=await self._pictures(account_id, spec, layers),
+            watermarks=await self._pictures(counter.account_id, spec, layers),
             accept=accept,
             digest=False,
         )
-        async with charged(counter):
-            outcome = await self.workers.run(task, source.path, account=account_id)
-        note_phases(outcome.facts["timing"])
-        return outcome
+        return await self._run(task, source, counter)
 
     async def preview(
         self,
@@ -229,12 +217,9 @@ class Pipeline:
         """
         account_id = counter.account_id
         layers = await self._layers(account_id, request)
-        task = await self._unstored(account_id, request, source, layers, accept=accept)
-        async with charged(counter):
-            work = task if window is None else Preview(task, window)
-            outcome = await self.workers.run(work, source.path, account=account_id)
+        task = await self._task(account_id, request, source, layers, accept=accept)
+        outcome = await self._run(task if window is None else Preview(task, window), source, counter)
         facts = outcome.facts
-        note_phases(facts["timing"])
         timing = {"fetch": round(layers.fetch_ms, 3), **facts["timing"], "store": 0.0}
         text = result_text(id_, facts["told"], None, None, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
@@ -250,13 +235,17 @@ class Pipeline:
         """
         account_id = counter.account_id
         layers = await self._layers(account_id, request)
-        task = Scores(await self._unstored(account_id, request, source, layers), looks)
-        async with charged(counter):
-            outcome = await self.workers.run(task, source.path, account=account_id)
-        note_phases(outcome.facts["timing"])
-        return outcome.facts
+        task = Scores(await self._task(account_id, request, source, layers), looks)
+        return (await self._run(task, source, counter)).facts
 
-    async def _unstored(
+    async def _run(self, task: LimitedTask, source: Source, counter: Counter) -> TaskResult:
+        """Run a task of a worker, and note how long its parts took. Its picture counts as in `process`."""
+        async with charged(counter):
+            outcome = await self.workers.run(task, source.path, account=counter.account_id)
+        note_phases(outcome.facts["timing"])
+        return outcome
+
+    async def _task(
         self,
         account_id: str,
         request: ProcessingRequest,
@@ -264,15 +253,18 @@ class Pipeline:
         layers: LayerPictures,
         *,
         accept: str | None = None,
+        target: str | None = None,
     ) -> Process:
-        """Return the work of a request whose result is not stored."""
+        """Return the task of a request. Without a target, it gives the picture back."""
         return Process(
             name=source.name,
             spec=request.spec,
             limits=request.limits,
             watermarks=await self._pictures(account_id, request.spec, layers),
             accept=accept,
+            target=target,
             plan=request.plan,
+            ignored=source.ignored,
         )
 
     async def describe(
@@ -291,13 +283,9 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = counter.account_id
-        named = await self._pictures(account_id, spec, layers)
+        named = await self._pictures(counter.account_id, spec, layers)
         task = Describe(name=source.name, spec=spec, limits=limits, watermarks=named, accept=accept)
-        async with charged(counter):
-            outcome = await self.workers.run(task, source.path, account=account_id)
-        note_phases(outcome.facts["timing"])
-        return outcome
+        return await self._run(task, source, counter)
 
     async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
         """Return what a URL of another service asks of a source, as `Translate` gives it.

@@ -121,9 +121,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         settings.fonts.export()
         workers = open_pool(settings.workers, sizing_of(settings), process, settings.server.scratch)
         stack.push_async_callback(workers.close)
-        db = await stack.enter_async_context(await Database.open(settings.database_url))
-        held = await stack.enter_async_context(Lease.open(db))
-        await _check_accounts(db, settings.delivery.paying)
+        db, held = await _open_database(stack, settings)
         rates = _rates(settings, process)
         stack.push_async_callback(rates.close)
         fetcher = Fetcher(settings.fetch, settings.social)
@@ -178,6 +176,14 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             services.source_files.clear()
         await workers.start()
         yield services
+
+
+async def _open_database(stack: contextlib.AsyncExitStack, settings: Settings) -> tuple[Database, Lease]:
+    """Open the database, in which all accounts must exist that settings name."""
+    db = await stack.enter_async_context(await Database.open(settings.database_url))
+    held = await stack.enter_async_context(Lease.open(db))
+    await _check_accounts(db, settings.delivery.paying)
+    return db, held
 
 
 def _fallback(settings: Settings) -> Fallback | None:

@@ -11,7 +11,7 @@ import attrs
 
 from imgsvc_core.errors import MemoryLimitExceeded, OutputTooLarge, UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.table import FORMATS, Format
 from imgsvc_core.limits import Limits, check_memory, check_output, check_rendered
 from imgsvc_core.plan import turns
@@ -90,23 +90,13 @@ def compile_plan(
     formats, why = choose_formats(output, info, suffix=suffix, accept=accept, alpha=kept_alpha)
     frames, frame = _frames(output, info, formats)
     steps = _in_fast_order(draft.planned, info, cmyk=request.orient.cmyk if request.orient else None)
-    opaque = tuple(row.title for row in formats if not row.alpha)
-    if draft.alpha and (opaque or output.flatten):
-        steps.append(PlannedStep("output", Flatten(output.background, opaque), draft.size, draft.size))
-    photograph = is_photograph(info, steps)
-    exact = exact_formats(output, info, draft.size, photograph=photograph, accept=accept, alpha=kept_alpha)
-    settings = functools.partial(
-        settings_for, output=output, photograph=photograph, redacted=bool(request.redact)
-    )
-    save, save_exactly = tuple(map(settings, formats)), tuple(exactly(settings(row)) for row in exact)
+    if draft.alpha:
+        steps += _flattening(output, formats, draft.size)
+    save, save_exactly = _saving(request, info, steps, formats, draft.size, accept, alpha=kept_alpha)
     once = len(save) == 1 and not save_exactly and save[0].look is None
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)
-    memory, kept = memory_bound(
-        info, load, steps, save + save_exactly, frames, measured=bool(output.facts), keeps_pixels=keeps_pixels
-    )
-    if request.trim and request.trim.box is None:
-        memory = max(memory, border_search_bound(info))
+    memory, kept = _memory(request, info, load, steps, save + save_exactly, frames, keeps_pixels=keeps_pixels)
     _check_memory(memory, steps, limits)
     return Plan(
         info=info,
@@ -124,6 +114,51 @@ def compile_plan(
         memory=memory,
         kept=kept,
     )
+
+
+def _flattening(output: Output, formats: Iterable[type[Format]], size: Size) -> list[PlannedStep]:
+    """Return the step that takes away the transparency of a result, if its format or the request says so."""
+    opaque = tuple(row.title for row in formats if not row.alpha)
+    if not opaque and not output.flatten:
+        return []
+    return [PlannedStep("output", Flatten(output.background, opaque), size, size)]
+
+
+def _saving(
+    request: Spec,
+    info: ImageInfo,
+    steps: Iterable[PlannedStep],
+    formats: Sequence[type[Format]],
+    size: Size,
+    accept: str | None,
+    *,
+    alpha: bool,
+) -> tuple[tuple[SaveSettings, ...], tuple[SaveSettings, ...]]:
+    """Return the settings of the writers, and those that keep every pixel if the result is a graphic."""
+    output, photograph = request.output or _USUAL_OUTPUT, is_photograph(info, steps)
+    exact = exact_formats(output, info, size, photograph=photograph, accept=accept, alpha=alpha)
+    settings = functools.partial(
+        settings_for, output=output, photograph=photograph, redacted=bool(request.redact)
+    )
+    return tuple(map(settings, formats)), tuple(exactly(settings(row)) for row in exact)
+
+
+def _memory(
+    request: Spec,
+    info: ImageInfo,
+    load: LoadSettings,
+    steps: Sequence[PlannedStep],
+    save: Sequence[SaveSettings],
+    frames: int,
+    *,
+    keeps_pixels: bool,
+) -> tuple[int, int]:
+    """Return the bounds of `memory_bound`, of which the first counts the search for a border, too."""
+    measured = bool(request.output and request.output.facts)
+    memory, kept = memory_bound(info, load, steps, save, frames, measured=measured, keeps_pixels=keeps_pixels)
+    if request.trim and request.trim.box is None:
+        memory = max(memory, border_search_bound(info))
+    return memory, kept
 
 
 def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> None:
