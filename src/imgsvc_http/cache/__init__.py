@@ -15,10 +15,9 @@ The function gets the entry that is not fresh any more, or None. It returns `Mad
 """
 
 from imgsvc_http.cache.cache import Cache, CacheResult, Produce
-from imgsvc_http.cache.entries import Entry, Made, Picture, Unchanged, entry_key
+from imgsvc_http.cache.entries import CacheState, Entry, Made, Picture, Unchanged, entry_key
 from imgsvc_http.cache.freshness import Freshness, FreshnessBounds, aged, soonest
 from imgsvc_http.cache.opening import open_cache
-from imgsvc_http.cache.statistics import CacheState
 
 __all__ = [
     "Cache",

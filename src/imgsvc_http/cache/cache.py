@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -13,12 +14,11 @@ import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_http.cache.claims import Claims
-from imgsvc_http.cache.entries import Entry, Made, Unchanged, source_digest
+from imgsvc_http.cache.entries import CacheState, Entry, Made, Unchanged, source_digest
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
-from imgsvc_http.cache.statistics import CacheState, CacheStatistics
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.runtime.single_flight import SingleFlight
 
@@ -81,7 +81,7 @@ class Cache:
         changes: ChangeMark | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.statistics = CacheStatistics()
+        self.answers: Counter[CacheState] = Counter()
         self.memory = MemoryTier(memory_bytes)
         self.place = place
         self.freshness_bounds = fresh
@@ -121,7 +121,7 @@ class Cache:
             with contextlib.suppress(OSError, SQLAlchemyError):  # of a database that is away
                 await self.catch_up()
         result = await self._answer(_Order(key, account, source, produce))
-        self.statistics.answers[result.state] += 1
+        self.answers[result.state] += 1
         return result
 
     def fresh(self, key: str) -> Entry | None:
@@ -135,7 +135,7 @@ class Cache:
         """Count an answer with an entry that was in memory and fresh."""
         if self.place is not None:
             self.place.touch(entry)
-        self.statistics.answers["hit"] += 1
+        self.answers["hit"] += 1
 
     async def catch_up(self) -> list[bytes]:
         """Forget what was purged elsewhere. Return the sources."""

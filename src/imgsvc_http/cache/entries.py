@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
 
 from imgsvc_http.cache.freshness import Freshness
+
+CacheState: TypeAlias = Literal["hit", "miss", "stale", "revalidated"]
+"""Where a picture came from.
+
+- ``hit``: the cache had it, or another request made it meanwhile.
+- ``miss``: it was made.
+- ``stale``: it is not fresh, and its source is asked in the background or could not be asked.
+- ``revalidated``: it was not fresh, and its source has not changed.
+"""
+
+STATES: tuple[CacheState, ...] = get_args(CacheState)
+"""All states, in the order of documentation."""
 
 
 @attrs.frozen(kw_only=True)

@@ -16,7 +16,8 @@ from imgsvc_core import Spec
 from imgsvc_core.errors import ImgsvcError, SourceTooLarge, SpecError
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.fetching.fetcher import NotModified, shown_url
-from imgsvc_http.fetching.origins import Identity, OpenedSource, Origins
+from imgsvc_http.fetching.folder_origin import Identity, OpenedSource
+from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.settings import FetchSettings
 from imgsvc_urls import UrlSource

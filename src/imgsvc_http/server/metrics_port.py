@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.cache import Cache
-from imgsvc_http.cache.statistics import STATES
+from imgsvc_http.cache.entries import STATES
 from imgsvc_http.monitoring import metrics
 from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, Values, exposition, merged
 from imgsvc_http.runtime.clock import now
@@ -147,7 +147,7 @@ async def snapshot(services: Services) -> Snapshot:
 def _of_cache(cache: Cache) -> dict[Metric, Mapping[tuple[str, ...], float]]:
     memory, place = cache.memory, cache.place
     return {
-        metrics.CACHE_ANSWERS: {(state,): cache.statistics.answers[state] for state in STATES},
+        metrics.CACHE_ANSWERS: {(state,): cache.answers[state] for state in STATES},
         metrics.CACHE_EVICTIONS: {
             ("memory",): memory.evicted,
             ("place",): 0 if place is None else place.evicted,

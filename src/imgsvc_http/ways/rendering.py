@@ -17,8 +17,8 @@ from imgsvc_core.spec import restore
 from imgsvc_http.answering.errors import Refusal, problems_of, status_of
 from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key, soonest
 from imgsvc_http.fetching.fetcher import NotModified
+from imgsvc_http.fetching.folder_origin import Identity
 from imgsvc_http.fetching.layer_pictures import Asking, LayerPictures
-from imgsvc_http.fetching.origins import Identity
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate import quota
 from imgsvc_http.gate.admission import too_many

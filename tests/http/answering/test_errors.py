@@ -17,7 +17,8 @@ from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.request import OPERATIONS
 from imgsvc_http.answering.errors import KINDS, as_refusal, refusal, refusal_of, status_of
 from imgsvc_http.answering.responses import failure_body
-from imgsvc_http.receiving.processing_request import WebhookOptions, parse_request
+from imgsvc_http.receiving.processing_request import parse_request
+from imgsvc_http.receiving.request_options import WebhookOptions
 from imgsvc_http.state.vault import MissingMasterKey
 
 _SOURCE = Path(imgsvc_http.__file__).parent

@@ -36,7 +36,7 @@ async def test_a_picture_is_made_once_while_it_is_fresh(cache: Cache, clock: Clo
     assert (first.state, second.state) == ("miss", "hit")
     assert second.entry is first.entry
     assert produce.made == 1
-    assert cache.statistics.answers == Counter(miss=1, hit=1)
+    assert cache.answers == Counter(miss=1, hit=1)
 
 
 async def test_keys_accounts_and_sources_do_not_share(cache: Cache) -> None:

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from imgsvc_http.fetching.origins import Identity
+from imgsvc_http.fetching.folder_origin import Identity
 from imgsvc_urls import Signer
 from tests.http.calls import Reply
 from tests.http.ways.conftest import Site
