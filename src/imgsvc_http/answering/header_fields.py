@@ -1,14 +1,16 @@
-"""Header fields as HTTP has them: lists over several lines, directives, and dates (RFC 9110, 5)."""
+"""Header fields as HTTP has them: lists over several lines, directives, dates and file names."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_tz
+from urllib.parse import unquote
 
 from multidict import MultiMapping
 
 _DIRECTIVE = re.compile(r'([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?')
+_EXTENDED_NAME = re.compile(r""";\s*filename\*\s*=\s*"?(utf-8|iso-8859-1)'[^';"]*'([^;"]*)""", re.IGNORECASE)
 _DATE = re.compile(
     r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{1,2}:\d\d:\d\d(?: (?:GMT|UTC?|[+-]\d{4}))?"
     r"|[A-Za-z]{3} [A-Za-z]{3} [ \d]?\d \d\d:\d\d:\d\d \d{4}"
@@ -34,7 +36,7 @@ def directives(header: str) -> dict[str, str]:
 
 
 def http_time(text: str) -> float | None:
-    """Return the Unix time of a date in any form that HTTP has, or None if it is none.
+    """Return the Unix time of a date in any form that HTTP has (RFC 9110, 5), or None if it is none.
 
     >>> http_time("Sun, 06 Nov 1994 08:49:37 GMT") == http_time("Sun Nov  6 08:49:37 1994") == 784111777
     True
@@ -48,3 +50,14 @@ def http_time(text: str) -> float | None:
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() - zone
     except (ValueError, OverflowError):
         return None
+
+
+def extended_file_name(disposition: str) -> str:
+    """Return the file name in ``filename*=UTF-8''a%20b.png``, or nothing if there is none.
+
+    RFC 5987 has this notation for letters outside of ASCII. A name is a label: bytes that are not of its
+    encoding are replaced. The parser of aiohttp warns of them instead, and so writes what a client sent to
+    standard error.
+    """
+    match = _EXTENDED_NAME.search(disposition)
+    return unquote(match[2], encoding=match[1], errors="replace") if match else ""

@@ -27,10 +27,10 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.limits import in_words
 from imgsvc_core.sources import Decoding, InvalidCoding, TooManyBytes
+from imgsvc_http.answering.header_fields import extended_file_name
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
 from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.cookies import FetchCookies
-from imgsvc_http.fetching.file_name import extended_file_name
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational

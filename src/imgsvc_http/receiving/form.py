@@ -13,7 +13,7 @@ from aiohttp import web
 from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
-from imgsvc_http.fetching.file_name import extended_file_name
+from imgsvc_http.answering.header_fields import extended_file_name
 from imgsvc_http.receiving.body import (
     Pace,
     begin_body,
