@@ -1,4 +1,4 @@
-"""Sizes of results for pages, as far as a request tells them, or the facts of its source."""
+"""Sizes of results, as far as a request or the facts of its source tell them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def size_of(spec: Spec, source: ImageInfo | None) -> Size | None:
 
 
 def within(source: ImageInfo, sizes: Sequence[int], spec_of: Callable[[int], Spec]) -> list[int]:
-    """Return the sizes whose results enlarge nothing, and the largest of all such in place of the others.
+    """Return the sizes whose results enlarge nothing. The largest such size replaces those beyond it.
 
     Args:
         source: the facts of the source.
-        sizes: widths, or whatever makes results larger.
+        sizes: widths, or other numbers that make results larger.
         spec_of: returns the request for a size.
     """
 

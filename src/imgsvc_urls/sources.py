@@ -44,7 +44,7 @@ class OriginSource:
 
 @attrs.frozen
 class InlineSource:
-    """A source that is no file anywhere: its bytes. A URL of another service may name them otherwise."""
+    """A source by its bytes. Dialects draw it if a URL describes a picture instead of naming a file."""
 
     data: bytes
 

@@ -35,7 +35,7 @@ class UrlMemory(Generic[_T]):
         return found
 
     def keep(self, request: web.Request, vary: tuple[str, ...], value: _T) -> None:
-        """Remember what was found out for a request, instead of what was used longest ago."""
+        """Remember a value for a request. If there are too many, forget the one that was used longest ago."""
         path = request.message.path
         known_by = _known_by(request, path, vary)
         if sum(len(text or "") for text in known_by) > _LONGEST:

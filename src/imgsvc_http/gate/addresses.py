@@ -14,9 +14,10 @@ _REMEMBERED = 4096
 
 @functools.lru_cache(_REMEMBERED)
 def client_network(address: str) -> str:
-    """Return the address, or by IPv6 the network, of which one client may have all addresses.
+    """Return an address of IPv4, or the network of an address of IPv6, which one client may have whole.
 
-    An address of IPv6 that a translator made of one of IPv4 is that one: its network has all clients.
+    An address of IPv6 that a translator made from one of IPv4 counts as that one, since all clients of the
+    translator are in its network.
     """
     ip = _parsed(address)
     if ip is None or ip.version == 4:

@@ -6,8 +6,8 @@ import asyncio
 
 import attrs
 
-# A request takes some thirty steps of the loop. If each of them holds an eighth of a request of every busy
-# client, that adds a few milliseconds.
+# A request takes some thirty steps of the event loop. If every busy client begins a request in each eighth
+# step, it takes a few milliseconds longer.
 _STEPS = 8
 
 

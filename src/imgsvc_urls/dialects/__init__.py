@@ -163,7 +163,7 @@ class ForeignUrl(ABC):
         return True
 
     def judged(self, info: ImageInfo) -> Spec | None:
-        """Return the request of whose result `spec` must know if any pixel is transparent.
+        """Return the request whose result is searched for transparent pixels before `spec` is called, if any.
 
         Pictures that it lays over the result are left out.
         """

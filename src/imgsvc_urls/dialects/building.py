@@ -84,7 +84,7 @@ def resized_to(
         scaled: the size that it is scaled to.
         kept: the size of the part.
         at: left and top of the part; without them it is the most interesting one.
-        factors: by what libvips multiplies width and height; by default what leads from size to size.
+        factors: the factors of libvips for width and height; by default the quotients of the two sizes.
     """
     if size == scaled == kept:
         return None
@@ -110,7 +110,7 @@ def window_of(
         scaled: the size that it is scaled to.
         window: what is kept then.
         gravity: where the window lies instead, if that depends on the pixels.
-        factors: by what libvips multiplies width and height; by default what leads from size to size.
+        factors: the factors of libvips for width and height; by default the quotients of the two sizes.
     """
     at = None if gravity == "smart" else (window.left, window.top)
     resize = resized_to(part.size, scaled, kept=window.size, at=at, factors=factors)
@@ -164,7 +164,7 @@ def placed_watermark(
         width: the width that it fills, also enlarged.
         height: the height that it fills.
         fade: levels taken off its alpha.
-        past_center: see `Watermark`, as for the next ones.
+        past_center: see `Watermark`.
         chessboard: whether every other tile is left out.
         rotation: the angle by which it is turned clockwise.
     """

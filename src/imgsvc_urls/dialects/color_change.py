@@ -16,7 +16,7 @@ _WHITE = 255
 
 @attrs.frozen
 class ColorChange:
-    """A change of colors, which nothing clips before its end. White is 1 in all channels."""
+    """A change of colors, whose result is clipped only at the end. White is 1 in all channels."""
 
     matrix: Matrix = IDENTITY
     offset: tuple[float, ...] = (0.0, 0.0, 0.0)

@@ -31,7 +31,7 @@ def translate(
 ) -> Spec | Document | None:
     """Return the request of a URL for its picture, `None` to deliver its file unchanged, or a document.
 
-    The border of a picture that is to be trimmed is looked for, and the request is planned for what is left.
+    If the URL trims the picture, its border is searched first, and the request is for what the trim leaves.
 
     Args:
         url: the URL.

@@ -26,8 +26,8 @@ class Layout:
     """Which part of the upright picture is scaled to which size, and what is kept of that.
 
     ``asked`` is the size that the filter ``fill`` goes by. If ``smart``, the window lies at the most
-    interesting place. ``factor`` is by what both sides are multiplied, before they are rounded, and
-    ``least_scale`` the smallest at which a JPEG is decoded.
+    interesting place. Both sides are multiplied by ``factor``, and rounded then. A JPEG is decoded at
+    ``least_scale`` or larger.
     """
 
     part: Box
@@ -180,7 +180,7 @@ def _asked(width: int, height: int, size: Size, how: How) -> Size:
 def _thumbnail(
     size: Size, width: int, height: int, *, covers: bool = False, down: bool = False, jpeg: bool = False
 ) -> tuple[Size, float]:
-    """Return the size of a thumbnail of libvips before it is cropped, and by what it multiplies sides."""
+    """Return the size of a thumbnail of libvips before it is cropped, and the factor of its sides."""
     choose = min if covers else max
     factor = 1
     shrink = choose(size.width / width, size.height / height)

@@ -46,7 +46,7 @@ class Allowed:
     """Which filters settings allow, of a picture and of every picture that is laid over it.
 
     Args:
-        most: up to which filter of a picture they change pixels, at most 0 for all.
+        most: how many filters of a picture are read for changes of pixels; 0 or less for all.
         disabled: names of filters that are left out.
     """
 
@@ -63,7 +63,7 @@ class Allowed:
 
 @attrs.frozen(kw_only=True)
 class Known:
-    """What is known beside a URL and the facts of its picture.
+    """The settings and the facts of watermarks that a request depends on, too.
 
     Args:
         smart: the gravity that the part ``smart`` stands for.

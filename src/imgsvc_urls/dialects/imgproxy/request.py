@@ -76,8 +76,7 @@ def request_of(
     """
     if _unchanged(options, info):
         return None
-    _check_limits(options, info)
-    _check_pro(options, info)
+    _check_picture(options, info)
     found = layout(options, info)
     size = _fitted(found, _format(options, info, encoding))
     changes: tuple[Filter, ...] = (*_filters(options, found.window.size), *_area_blurs(options, info, found))
@@ -111,8 +110,8 @@ def _unchanged(options: Options, info: ImageInfo) -> bool:
     return True
 
 
-def _check_limits(options: Options, info: ImageInfo) -> None:
-    """Raise `DialectError` if the picture exceeds a limit of the URL."""
+def _check_picture(options: Options, info: ImageInfo) -> None:
+    """Raise `DialectError` if the picture exceeds a limit of the URL, or has another digest."""
     pixels, most = info.width * info.height / 1e6, options.max_src_resolution
     of_frame = options.max_animation_frame_resolution
     frames = min(info.frames, options.max_animation_frames or info.frames)
@@ -123,12 +122,7 @@ def _check_limits(options: Options, info: ImageInfo) -> None:
         raise _impossible("max_src_resolution", f"the picture has {pixels * frames:.2f} megapixels")
     if options.max_src_file_size and info.bytes > options.max_src_file_size:
         raise _impossible("max_src_file_size", f"the file has {info.bytes:,} bytes")
-
-
-def _check_pro(options: Options, info: ImageInfo) -> None:
-    """Raise `DialectError` if an option of Pro cannot be applied to a picture, or it is another one."""
-    pro = options.pro
-    if pro.sha256 is not None and pro.sha256 != info.sha256:
+    if options.pro.sha256 not in (None, info.sha256):
         raise _impossible("hashsum", "the source has another SHA-256")
 
 

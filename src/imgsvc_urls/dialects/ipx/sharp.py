@@ -129,7 +129,8 @@ class Layout:
 
     ``part`` is cut out of the turned picture of ``whole`` size and scaled to ``scaled``, of which ``window``
     is kept, in a frame of size ``canvas`` from ``left`` and ``top`` on. ``margins`` are at the top, right,
-    bottom and left of all that. ``exact`` is true if decoders leave more pixels than they have to.
+    bottom and left of all that. ``exact`` is true if the decoder must not
+    reduce the picture as far as it could.
     """
 
     orientation: int
@@ -151,7 +152,7 @@ def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
     Args:
         calls: the calls of sharp.
         jpeg: whether the source is a JPEG, whose decoder makes it smaller.
-        gamma: whether gamma is changed, before which nothing may become smaller.
+        gamma: whether gamma is changed, which needs the picture in its full size.
 
     Raises:
         DialectError: the calls cannot be done together.

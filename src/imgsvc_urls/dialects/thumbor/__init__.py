@@ -28,14 +28,13 @@ from imgsvc_urls.dialects.thumbor.meta import document
 from imgsvc_urls.dialects.thumbor.path import UNSAFE, Parts, extracted, sign, split, verified
 from imgsvc_urls.dialects.thumbor.request import (
     Smart,
-    check_possible,
     drawn,
     focal_areas,
     request_of,
     trim_of,
 )
 from imgsvc_urls.dialects.thumbor.sources import RegularExpression, find_source
-from imgsvc_urls.errors import SourceRefused
+from imgsvc_urls.errors import DialectError, SourceRefused
 
 _QUALITY = Integer(1, 100)
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
@@ -197,7 +196,8 @@ class Thumbor(Parameters):
         """Return what a request asks for; see `imgsvc_urls.dialects.Dialect`."""
         parts = split(verified(request.path, self.keys, unsafe=self.unsafe))
         filters = read_filters(parts.filters)
-        check_possible(parts)
+        if parts.debug:
+            raise DialectError("'debug' is not supported in URLs of thumbor.")
         focal, image = tuple(focal_areas(filters)), parts.image
         inner = extracted(image) if Filter("extract_focal") in filters else None
         if inner is not None:

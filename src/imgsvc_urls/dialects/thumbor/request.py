@@ -18,7 +18,6 @@ from imgsvc_urls.dialects.thumbor.encoding import Encoding, named_format
 from imgsvc_urls.dialects.thumbor.filters import Filter
 from imgsvc_urls.dialects.thumbor.geometry import FocalArea, Layout, layout, mirrored
 from imgsvc_urls.dialects.thumbor.path import Parts
-from imgsvc_urls.errors import DialectError
 
 Smart = Literal["none", "face", "faces", "smart"]
 
@@ -105,12 +104,6 @@ def request_of(drawn: Drawn, parts: Parts, info: ImageInfo, *, smart: Smart, upr
         filter=drawn.drawing.steps,
         output=drawn.output,
     )
-
-
-def check_possible(parts: Parts) -> None:
-    """Raise `DialectError` if parts are not possible with any picture."""
-    if parts.debug:
-        raise DialectError("'debug' is not supported in URLs of thumbor.")
 
 
 def trim_of(parts: Parts) -> Trim | None:
