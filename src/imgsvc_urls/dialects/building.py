@@ -136,11 +136,6 @@ def libvips_blur(sigma: float) -> GaussianBlur:
     return truncated_blur(sigma, math.ceil(sigma * math.sqrt(2 * math.log(5))) - 1)
 
 
-def gravity_of(horizontal: Side, vertical: Side) -> Gravity:
-    """Return the word for an edge, a corner or the center."""
-    return _EDGES.get((horizontal, vertical), "center")
-
-
 def placed_watermark(
     id: str,
     opacity: float,
