@@ -126,10 +126,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
         stack.push_async_callback(rates.close)
         fetcher = Fetcher(settings.fetch, settings.social)
         stack.push_async_callback(fetcher.close)
-        memory = process.part_of(settings.server.upload_memory_bytes)
-        source_files = _source_files(settings, process, memory)
-        sources = SharedSources(source_files, kept_bytes=memory // 4)
-        stack.callback(sources.close)
+        source_files, sources = _open_sources(stack, settings, process)
         vault = open_vault(settings)
         requests = await stack.enter_async_context(RecentRequests.open(db))
         origins = Origins(settings.delivery.origins, fetcher, sources, seconds=settings.fetch.total_seconds)
@@ -191,14 +188,20 @@ def _fallback(settings: Settings) -> Fallback | None:
     return None if path is None else load_fallback(path)
 
 
-def _source_files(settings: Settings, process: NodeProcess, memory: int) -> SourceFiles:
-    server = settings.server
-    return SourceFiles(
+def _open_sources(
+    stack: contextlib.AsyncExitStack, settings: Settings, process: NodeProcess
+) -> tuple[SourceFiles, SharedSources]:
+    """Return the files of sources, and what shares fetched ones until the stack is closed."""
+    server, memory = settings.server, process.part_of(settings.server.upload_memory_bytes)
+    files = SourceFiles(
         server.state_folder / "incoming",
         memory,
         folder_bytes=process.part_of(server.upload_disk_bytes),
         prefix=f"{process.number}-",
     )
+    shared = SharedSources(files, kept_bytes=memory // 4)
+    stack.callback(shared.close)
+    return files, shared
 
 
 def _kept_sources(settings: Settings) -> KeptSources:
