@@ -61,3 +61,17 @@ def test_an_archive_is_opened_once_until_it_changes(name: str, tmp_path: Path) -
 def test_a_missing_archive_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match=r"missing\.zip"):
         read("a.jpg", tmp_path / "missing.zip")
+
+
+def test_members_of_a_tar_are_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each of 10,000 members would be compared with all the others. The last one of a name is valid."""
+    path = tmp_path / "pictures.tar"
+    with tarfile.open(path, "w") as archive:
+        for data in (b"old", b"newer"):
+            member = tarfile.TarInfo("a/picture")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    monkeypatch.delattr(tarfile.TarFile, "_getmember")
+    assert read("a/picture", path) == b"newer"
+    with pytest.raises(SourceUnreachable):
+        read("a/other", path)

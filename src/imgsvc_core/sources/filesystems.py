@@ -6,7 +6,10 @@ import functools
 import os
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tarfile import TarFile, TarInfo
 
 _GOOGLE = ("gs://", "gcs://")
 _ARCHIVES = ("zip://", "tar://", "libarchive://")
@@ -50,4 +53,17 @@ def _open_archive(scheme: str, archive: str, _version: str, _process: int) -> An
     """Return an archive as a file system; a changed one, or one of a parent process, is opened again."""
     import fsspec
 
-    return fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
+    fs = fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
+    if scheme == "tar":
+        _index_members(fs.tar)
+    return fs
+
+
+def _index_members(tar: TarFile) -> None:
+    """Look members of an open archive up by name. `TarFile` compares the name with that of every member."""
+    members = {member.name: member for member in tar.getmembers()}  # the last of several is the valid one
+
+    def getmember(name: str) -> TarInfo:
+        return members[name.rstrip("/")]
+
+    tar.getmember = getmember  # type: ignore[method-assign]
