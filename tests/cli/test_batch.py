@@ -410,3 +410,33 @@ def test_nothing_found_is_a_failure(folder: Path) -> None:
     assert done.returncode == 3
     assert "Source 'texts' holds no pictures; 1 other file was passed over: 1 .txt." in done.stderr
     assert run(folder, "in/*.gif", "out", "--spec", "spec.json", "--json").returncode == 3
+
+
+def test_in_place(folder: Path) -> None:
+    done = run(folder, "in", "--in-place", "--quality", "10", "--quiet")
+    assert done.returncode == 7
+    assert done.stderr.startswith("broken.jpg: ")
+    assert results(folder / "in") == sorted(["broken.jpg", *fill(folder / "same", 6)])
+    (folder / "in" / "broken.jpg").unlink()
+    again = run(folder, "in", "--in-place", "--quality", "10")
+    assert again.stderr.startswith("0 done (0 replaced, 0 left alone), 0 failed, 6 skipped in ")
+    told = run(folder, "in/*.png", "--in-place", "--json", "--manifest", "m.sqlite").stdout.splitlines()
+    summary = json.loads(told[-1])["summary"]
+    assert summary["kept"] == sum(json.loads(line)["kept"] for line in told[:-1]) == summary["done"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["in"], "Missing argument 'TARGET'; with --in-place the results replace SOURCE."),
+        (["--in-place"], "Missing argument 'SOURCE...'."),
+        (["in", "out"], "Say what to do, such as --resize 300x300"),
+        (["in", "--in-place", "--format", "webp"], "Output 'format' parameter must not be given in place"),
+        (["in", "--in-place", "--name", "{stem}.{ext}"], "'template' parameter must not be given in place"),
+        (["in", "out", "--in-place"], "Source '{folder}/out' does not exist."),
+    ],
+)
+def test_what_in_place_needs(folder: Path, arguments: list[str], told: str) -> None:
+    done = run(folder, *arguments)
+    assert done.returncode in (2, 3)
+    assert told.format(folder=folder, stem="{stem}", ext="{ext}") in done.stderr
