@@ -240,6 +240,13 @@ def test_a_page_answers_what_people_search_for(word: str) -> None:
     assert any(re.search(rf"\b{re.escape(word)}\b", " ".join(row)) and len(row) == 2 for row in rows)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_packages_are_installed_before_the_environment_is_activated(page: Path) -> None:
+    """It has no pip of its own, and its python3 comes first from then on."""
+    after = page.read_text(encoding="utf-8").partition(". .venv/bin/activate")[2]
+    assert "-m pip --python" not in after
+
+
 def test_pages_of_operations_have_them_all_in_the_order_of_application() -> None:
     sections = []
     for name in re.findall(r"^operations/\w+$", (DOCS / "reference/operations.md").read_text(), re.MULTILINE):
