@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from functools import partial
-from pathlib import Path
 
 import attrs
 
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.probe import sniff
 from imgsvc_core.limits import Limits, limits_or
 from imgsvc_core.plan import Plan, compile_plan
-from imgsvc_core.sources.opening import open_source
-from imgsvc_core.sources.receiving import Source, is_url, open_bytes, received
+from imgsvc_core.sources.opening import is_quick, open_source
+from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Output, Request, parse
 from imgsvc_core.spec.facts import FactName, PaletteColor
-
-_QUICK_BYTES = 1 << 18
-"""The header of a file of so few bytes is read in less than a tenth of a second, except for drawings."""
 
 
 def inspect(
@@ -61,7 +55,7 @@ def inspect(
         most = limits_or(limits, usual)
     inlined = limits_or(limits, usual).source_pixels
     source = received(source, most, deadline, name=name)
-    if _is_at_hand(source):
+    if is_at_hand(source):
         source = open_bytes(source, most, name=name)
     if facts:
         from imgsvc_core.pixels.facts.source import inspect_pixels  # loads libvips
@@ -69,7 +63,7 @@ def inspect(
         return deadline.run(partial(inspect_pixels, source, facts, most, deadline, name=name, digest=digest))
     read = partial(open_source, source, most, inlined_pixels=inlined, name=name, digest=digest)
     # Handing work to a thread and back takes longer than reading most headers.
-    opened = read() if isinstance(source, ByteSource) and _is_quick(source) else deadline.run(read)
+    opened = read() if isinstance(source, ByteSource) and is_quick(source) else deadline.run(read)
     return opened.info
 
 
@@ -81,24 +75,6 @@ def palette(source: Source, *, limits: Limits | None = None) -> list[PaletteColo
     wanted: FactName = "palette"
     colors: list[PaletteColor] = inspect(source, limits=limits, facts=[wanted]).facts[wanted]
     return colors
-
-
-def _is_at_hand(source: Source) -> bool:
-    """Return True for bytes and regular files: URLs, devices and pipes may keep a reader waiting."""
-    if isinstance(source, bytes | bytearray | memoryview):
-        return True
-    if not isinstance(source, str | os.PathLike) or is_url(source):
-        return False
-    try:
-        return Path(source).is_file()
-    except OSError:
-        return False
-
-
-def _is_quick(source: ByteSource) -> bool:
-    """Return True if reading the header needs no time limit."""
-    format = sniff(source) if source.size <= _QUICK_BYTES else None
-    return format is not None and not format.slow_header
 
 
 def explain(

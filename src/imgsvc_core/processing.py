@@ -25,6 +25,7 @@ from imgsvc_core.errors import (
     UnsupportedOperation,
 )
 from imgsvc_core.formats.boundary import translate_errors
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.memory import Computed, computed
 from imgsvc_core.formats.raster import Raster
@@ -43,9 +44,9 @@ from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.plan import decodings
 from imgsvc_core.plan.redaction import redaction_of
-from imgsvc_core.plan.seen import Sides
-from imgsvc_core.sources.opening import Opened, open_source
-from imgsvc_core.sources.receiving import Source, received
+from imgsvc_core.plan.seen import NOTHING_SEEN, Sides
+from imgsvc_core.sources.opening import Opened, is_quick, open_source
+from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.spec.thumbor_filters import NinePatch
 from imgsvc_core.targets.encoding import encode, of_original
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _DEFAULT_LIMITS = Limits()
+_FEW_PIXELS = 1 << 18
+"""So many pixels of usual files are decoded and reduced in some milliseconds."""
 
 
 class ProcessOptions(TypedDict, total=False):
@@ -292,6 +295,8 @@ def _run(
     limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), deadline or Deadline(limits.seconds)
     source = received(source, limits, deadline, name=options.get("name"))
+    if is_at_hand(source):
+        source = open_bytes(source, limits, name=options.get("name"))
     marks: dict[str, Source] = {}
     for one in wanted:
         with _naming(one.variant):
@@ -308,7 +313,7 @@ def _run(
         wanted = [
             one if one.target is None else _with_file(one, one.target, files, job.source) for one in wanted
         ]
-        made = deadline.run(_make_all, job, wanted)
+        made = _make_in_time(job, wanted)
         for one in wanted:
             if one.target is not None:
                 _hand_over(made[one].picture, one.target, one.file)
@@ -344,9 +349,28 @@ def _hand_over(encoded: Encoded | Computed | Raster, target: Target, file: Binar
         write_all(opened, encoded.data)
 
 
-def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
-    """Open the source, look at pixels if sizes depend on them, compile the requests, and make all results."""
-    opened = open_source(
+def _make_in_time(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
+    """Make all results within the time limit: few pixels in the thread of the caller, others beside it."""
+    if not (isinstance(job.source, ByteSource) and is_quick(job.source)):
+        return job.deadline.run(lambda: _make_all(job, wanted, _open(job)))
+    opened = _open(job)
+    info = opened.info
+    if info.width * info.height > _FEW_PIXELS or info.interlaced or any(map(_looks, wanted)):
+        return job.deadline.run(_make_all, job, wanted, opened)
+    plans = {one: _compile(job, one, info, NOTHING_SEEN) for one in wanted}
+    few = all(plan.is_quick and one.target is None for one, plan in plans.items())
+    run = job.deadline.run_here if few else job.deadline.run
+    return run(_make_planned, job, opened, NOTHING_SEEN, plans)
+
+
+def _looks(one: _Wanted) -> bool:
+    """Return True if a request may look at pixels before it is planned."""
+    spec = one.spec
+    return bool(spec.trim or spec.redact or spec.filter) or wants_faces(spec)
+
+
+def _open(job: _Job) -> Opened:
+    return open_source(
         job.source,
         job.limits,
         inlined_pixels=job.limits.source_pixels,
@@ -354,8 +378,17 @@ def _make_all(job: _Job, wanted: Sequence[_Wanted]) -> dict[_Wanted, _Made]:
         digest=job.digest,
         threads=job.threads,
     )
+
+
+def _make_all(job: _Job, wanted: Sequence[_Wanted], opened: Opened) -> dict[_Wanted, _Made]:
+    """Look at pixels if sizes depend on them, compile the requests, and make all results."""
     seen = _look(job, opened, wanted)
     plans = {one: _compile(job, one, opened.info, seen) for one in wanted}
+    return _make_planned(job, opened, seen, plans)
+
+
+def _make_planned(job: _Job, opened: Opened, seen: Seen, plans: dict[_Wanted, Plan]) -> dict[_Wanted, _Made]:
+    """Make the results of plans."""
     with naming_shortage(max((plan.memory for plan in plans.values()), default=0)):
         made: dict[_Wanted, _Made] = {}
         started, kept = job.started, 0

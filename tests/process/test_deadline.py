@@ -247,6 +247,38 @@ print([thread.name for thread in threading.enumerate() if thread.name == "imgsvc
 """
 
 
+DECODED = """
+import io, sys, threading
+from PIL import Image
+import imgsvc_core as imgsvc
+file = io.BytesIO()
+Image.new("RGB", (int(sys.argv[1]), 200), "red").save(file, sys.argv[2])
+imgsvc.to_numpy(file.getvalue(), eval(sys.argv[3]))
+print([thread.name for thread in threading.enumerate() if thread.name == "imgsvc-daemon"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "format", "request_", "threads"),
+    [
+        (200, "JPEG", {}, []),
+        (200, "PNG", {}, []),
+        (200, "WEBP", {}, []),
+        (200, "JPEG", {"resize": {"width": 90}}, []),
+        (200, "JPEG", {"resize": {"width": 900}}, ["imgsvc-daemon"]),
+        (200, "JPEG", {"filter": {"sepia": {"value": 50}}}, ["imgsvc-daemon"]),
+        (2000, "JPEG", {}, ["imgsvc-daemon"]),
+        (200, "TIFF", {}, ["imgsvc-daemon"]),
+    ],
+)
+def test_only_few_pixels_are_decoded_in_the_thread_of_the_caller(
+    width: int, format: str, request_: dict[str, Any], threads: list[str]
+) -> None:
+    command = [sys.executable, "-c", DECODED, str(width), format, repr(request_)]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.stdout == f"{threads}\n", told.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "threads"),
     [

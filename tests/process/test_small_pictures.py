@@ -25,6 +25,8 @@ from imgsvc_core.formats.png.header import make_chunk
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.saving import save
+from imgsvc_core.formats.settings import LoadSettings
+from imgsvc_core.formats.webp import reading as webp_reading
 from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.reduction import render_raster
 from imgsvc_core.plan import compile_plan, compiler
@@ -388,8 +390,29 @@ UNUSUAL = {
     "data in two places": lambda data: (
         data[:-12] + make_chunk(b"tEXt", b"a\0b") + make_chunk(b"IDAT") + data[-12:]
     ),
-    "very long": lambda data: data[:33] + make_chunk(b"tEXt", b"a\0" + b"b" * (1 << 17)) + data[33:],
+    "very long": lambda data: data[:33] + make_chunk(b"tEXt", b"a\0" + b"b" * (1 << 21)) + data[33:],
 }
+
+
+@pytest.mark.parametrize("name", ["libdeflate", "zlib"])
+@pytest.mark.parametrize("what", ["too few lines", "too many lines", "no end", "sound"])
+def test_both_decompressors_tell_the_same(name: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "zlib":
+        monkeypatch.setattr(small_png, "decompressor", lambda: small_png._by_zlib)
+    source = stored(photograph(24, 20, 3))
+    edits: dict[str, Callable[[bytes], bytes]] = {
+        **UNUSUAL,
+        "sound": bytes,
+        "no end": lambda data: (
+            data[: data.index(b"IDAT") - 4]
+            + make_chunk(b"IDAT", zlib.compress(bytes(20 * 73))[:-4])
+            + make_chunk(b"IEND")
+        ),
+    }
+    found = small_png.read(probe(ByteSource(edits[what](source))))
+    assert (found is not None) == (what == "sound")
+    if found is not None:
+        assert np.array_equal(found.pixels, photograph(24, 20, 3))
 
 
 @pytest.mark.parametrize("what", UNUSUAL)
@@ -433,3 +456,72 @@ def test_they_go_to_files_and_report_their_parts(tmp_path: Any) -> None:
     assert target.stat().st_size == result.output.bytes
     assert result.timing.decode > 0
     assert result.timing.encode > 0
+
+
+def webp(pixels: Pixels, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "WEBP", **options)
+    return file.getvalue()
+
+
+@given(
+    width=st.integers(1, 90),
+    height=st.integers(1, 70),
+    bands=st.integers(3, 4),
+    noisy=st.booleans(),
+    lossless=st.booleans(),
+    quality=st.integers(0, 100),
+)
+def test_webps_are_decoded_to_the_same_pixels_as_by_libvips(
+    width: int, height: int, bands: int, noisy: bool, lossless: bool, quality: int
+) -> None:
+    pytest.importorskip("imagecodecs")
+    pixels = photograph(width, height, bands)
+    if noisy:
+        pixels = np.random.default_rng(width).integers(0, 256, (height, width, bands), np.uint8)
+    source = webp(pixels, lossless=lossless, quality=quality)
+    settings = compile_plan(imgsvc.parse({}), imgsvc.inspect(source)).load
+    raster = load(probe(ByteSource(source)), settings)
+    assert isinstance(raster, Raster)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webp_reading, "decoder", lambda: None)
+        image = load(probe(ByteSource(source)), settings)
+    assert isinstance(image, pyvips.Image)
+    assert np.array_equal(raster.pixels, image.numpy())
+    assert raster.to_vips().get("xres") == image.get("xres")
+    assert raster.to_vips().interpretation == image.interpretation
+
+
+def test_damaged_webps_are_refused_as_by_libvips() -> None:
+    source = webp(photograph(90, 70, 3))
+    random, refused = np.random.default_rng(8), 0
+    for place in random.integers(8, len(source), 300):
+        data = bytearray(source)
+        data[place] ^= 1 << random.integers(8)
+        outcomes: list[object] = []
+        for decode in (webp_reading.decoder(), None):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(webp_reading, "decoder", lambda decode=decode: decode)
+                try:
+                    outcomes.append(imgsvc.to_numpy(bytes(data)).tobytes())
+                except imgsvc.ImgsvcError as error:
+                    outcomes.append((error.slug, str(error)))
+        assert outcomes[0] == outcomes[1]
+        refused += isinstance(outcomes[0], tuple)
+    assert 5 < refused < 295
+
+
+def test_webps_with_more_than_a_still_are_left_to_libvips() -> None:
+    pixels, exif = photograph(64, 48, 4), Image.Exif()
+    exif[0x011A] = 300.0
+    frames = [Image.fromarray(pixels), Image.fromarray(255 - pixels)]
+    moving, file = io.BytesIO(), io.BytesIO()
+    frames[0].save(moving, "WEBP", save_all=True, append_images=frames[1:])
+    frames[0].save(file, "WEBP", exif=exif.tobytes())
+    one_frame = moving.getvalue()[: moving.getvalue().rindex(b"ANMF")]
+    one_frame = one_frame[:4] + struct.pack("<I", len(one_frame) - 8) + one_frame[8:]
+    assert imgsvc.inspect(one_frame).frames == 1
+    for source in (moving.getvalue(), one_frame, file.getvalue()):
+        loaded = load(probe(ByteSource(source)), LoadSettings(array=True))
+        assert isinstance(loaded, pyvips.Image)
+    assert isinstance(load(probe(ByteSource(webp(pixels))), LoadSettings(array=True)), Raster)

@@ -112,6 +112,8 @@ def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> b
         most = max(most, row.unchanged_array_pixels)
     elif not info.alpha and all(planned.traits.in_array for planned in steps):
         most = max(most, min(MOST_LAID_IN_ARRAY, row.unchanged_array_pixels))
+    if scale != 1 and row.load_scaling is not LoadScaling.DCT:
+        return False
     have = Size(info.width // shrink, info.height // shrink)
     if info.width % shrink or info.height % shrink or have.width * have.height > most:
         return False

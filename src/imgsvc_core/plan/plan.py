@@ -14,7 +14,7 @@ from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import decoding, encoding
 from imgsvc_core.plan.faces import Face, tracked
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.steps import Flatten, PlannedStep, SmartCrop
+from imgsvc_core.plan.steps import CropBox, Flatten, PlannedStep, Resample, SmartCrop
 from imgsvc_core.spec.color import WHITE, Color
 from imgsvc_core.spec.facts import FactName
 
@@ -59,6 +59,12 @@ class Plan:
     def is_encoded_once(self) -> bool:
         """True if an image may stream through its encoder."""
         return len(self.save) == 1 and not self.save_exactly and self.save[0].look is None
+
+    @property
+    def is_quick(self) -> bool:
+        """True if pixels are only decoded to an array, cropped and reduced."""
+        steps = all(isinstance(item.step, CropBox | Resample) for item in self.steps)
+        return self.load.array and steps and self.original is None
 
     @property
     def transcodes(self) -> bool:

@@ -107,6 +107,18 @@ def received(source: Source, limits: Limits, deadline: Deadline, *, name: str | 
     return open_bytes(_read(source, limits, deadline), limits, name=name or _name_of(source))
 
 
+def is_at_hand(source: Source) -> bool:
+    """Return True for bytes and regular files: URLs, devices and pipes may keep a reader waiting."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return True
+    if not isinstance(source, str | os.PathLike) or is_url(source):
+        return False
+    try:
+        return Path(source).is_file()
+    except OSError:
+        return False
+
+
 def _is_buffer(value: object) -> TypeGuard[Buffer]:
     return isinstance(value, bytes | bytearray | memoryview) or hasattr(type(value), "__buffer__")
 

@@ -37,6 +37,7 @@ class Png(Format):
     rewrites = True
     metadata = ("exif", "xmp", "profile")
     array_pixels = 1 << 15
+    unchanged_array_pixels = 1 << 19
     encodes_arrays = True
     becomes = "png"
 

@@ -1,9 +1,10 @@
-"""PNG, by libvips."""
+"""PNG, by libvips, or at once if it has few pixels."""
 
 from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core.formats.png import Png, small_reading
 from imgsvc_core.formats.png.metadata import read_blocks
 from imgsvc_core.formats.raster import Raster
@@ -14,7 +15,8 @@ from imgsvc_core.formats.vips import attach, open_lazily
 
 def read(picture: Png, settings: LoadSettings) -> pyvips.Image | Raster:
     """Return gray or RGB of 8 or 16 bits; palettes and fewer bits are expanded."""
-    if settings.array and (raster := small_reading.read(picture)):
+    pays = settings.array and numpy_pays(picture.info.width * picture.info.height)
+    if pays and (raster := small_reading.read(picture)):
         return raster
     image = open_lazily("png", picture.source, settings, fail_on="error")
     return attach_metadata(image, picture.header_reader) if settings.metadata else image

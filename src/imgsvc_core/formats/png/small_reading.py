@@ -1,9 +1,14 @@
-"""Small PNGs, decoded at once: the same pixels as from libvips, in a tenth of the time."""
+"""Small PNGs, decoded at once to the same pixels as by libvips in less time.
+
+libdeflate inflates their data, or zlib if the extra is not installed.
+"""
 
 from __future__ import annotations
 
+import functools
 import struct
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from imgsvc_core.errors import CorruptImage
@@ -11,7 +16,7 @@ from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.header import Head, read_chunks, read_content
 from imgsvc_core.formats.raster import Raster
 
-_MOST_BYTES = 1 << 17
+_MOST_BYTES = 1 << 21
 _MODES = {0: "L", 4: "LA", 2: "RGB", 6: "RGBA"}  # of Pillow, by the color type
 _PER_METER = 1
 _USUAL_RESOLUTION = 2.834  # pixels per millimeter: 72 per inch, as libvips has it
@@ -51,15 +56,38 @@ def _decides_on_pixels(kind: bytes) -> bool:
     return kind[:1].isupper() or kind == b"tRNS"
 
 
-def _inflated(data: bytes, head: Head) -> bytes | None:
-    """Return the filtered lines, or None if they are incomplete or damaged: Pillow does not notice."""
-    expected = head.height * (1 + head.width * head.bits // 8)
+@functools.cache
+def decompressor() -> Callable[[bytes, int], bytes | bytearray | None]:
+    """Return a function that inflates data to the most bytes that are given. It returns None for damage."""
+    try:
+        from deflate import DeflateError, zlib_decompress
+    except ImportError:
+        return _by_zlib
+
+    def by_libdeflate(data: bytes, most: int) -> bytes | bytearray | None:
+        try:
+            inflated: bytearray = zlib_decompress(data, most)
+        except DeflateError:
+            return None
+        return inflated
+
+    return by_libdeflate
+
+
+def _by_zlib(data: bytes, most: int) -> bytes | None:
     inflating = zlib.decompressobj()
     try:
-        lines = inflating.decompress(data, expected + 1)
+        inflated = inflating.decompress(data, most + 1)
     except zlib.error:
         return None
-    return lines if len(lines) == expected and inflating.eof else None
+    return inflated if len(inflated) <= most and inflating.eof else None
+
+
+def _inflated(data: bytes, head: Head) -> bytes | bytearray | None:
+    """Return the filtered lines, or None if they are incomplete or damaged: Pillow does not notice."""
+    expected = head.height * (1 + head.width * head.bits // 8)
+    lines = decompressor()(data, expected)
+    return lines if lines is not None and len(lines) == expected else None
 
 
 def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[float, float] | None:
@@ -73,7 +101,7 @@ def _resolution(before_data: dict[bytes, bytes], kinds: list[bytes]) -> tuple[fl
     return (across / 1000, down / 1000)
 
 
-def _decoded(lines: bytes, mode: str, size: tuple[int, int]) -> Any | None:
+def _decoded(lines: bytes | bytearray, mode: str, size: tuple[int, int]) -> Any | None:
     """Return the pixels of filtered lines. Pillow expects a zlib stream, so they become one of level 0."""
     import numpy as np
     from PIL import Image

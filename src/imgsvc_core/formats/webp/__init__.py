@@ -1,4 +1,4 @@
-"""WebP, by libvips, and by Pillow where that is quicker."""
+"""WebP, by libvips, and by imagecodecs or Pillow where that is quicker."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class Webp(Format):
     metadata = ("exif", "xmp", "profile")
     max_side = 16_383
     load_scaling = LoadScaling.CONTINUOUS
+    array_pixels = 1 << 17
+    unchanged_array_pixels = 1 << 24
     encodes_arrays = True
     becomes = "webp"
 
@@ -55,7 +57,7 @@ class Webp(Format):
         """Return a macroblock and what is filtered and enlarged from it, if there is loss."""
         return (1, 0) if info.subsample is None else (16, 8)
 
-    def load(self, settings: LoadSettings) -> pyvips.Image:
+    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return RGB, with alpha if a pixel may be transparent."""
         from imgsvc_core.formats.webp.reading import read
 

@@ -59,10 +59,11 @@ class WebpFrame:
 
 @frozen
 class WebpHeader:
-    """The facts of a file, and where its EXIF is."""
+    """The facts of a file, and where its EXIF is. ``framed`` is True for animations, also of one frame."""
 
     info: ImageInfo
     exif_blocks: tuple[ExifBlock, ...] = ()
+    framed: bool = False
 
 
 def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
@@ -130,7 +131,7 @@ def read_header(reader: HeaderReader) -> WebpHeader:
         orientation=read_orientation(exif[0].content) if exif else 1,
         profile=profile,
     )
-    return WebpHeader(info, tuple(exif))
+    return WebpHeader(info, tuple(exif), framed=bool(frames))
 
 
 def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
