@@ -22,7 +22,7 @@ from imgsvc_core.spec import Output
 from tests.support import libavif
 from tests.support.encoded import encoded, frames, gray, transparent
 from tests.support.handmade import pillow
-from tests.support.photos import moving_frames
+from tests.support.photos import as_vips, moving_frames
 
 AVIF: dict[str, Any] = {"output": {"format": "avif", "quality": 90}}
 PLACE = b"WGS-84 by hand"
@@ -65,6 +65,28 @@ def test_times_are_those_that_libavif_tells(delays: list[int], plays: int, alpha
     for facts in (result.output, found):
         assert (facts.delays, facts.plays, facts.frames) == (tuple(delays), plays, len(delays))
         assert (facts.alpha, facts.width, facts.height) == (alpha, 32, 24)
+
+
+@pytest.mark.parametrize("plays", [65_535, 65_536, 2**31 - 1])
+def test_more_plays_than_other_formats_count_are_as_many_as_those(plays: int) -> None:
+    longest = 2**31 - 1  # with so many plays, how long all last is beyond the field for it
+    pictures = moving_frames(3, 32, 24)
+    source = as_vips(np.concatenate(pictures)).copy()
+    source.set_type(pyvips.GValue.gint_type, "page-height", 24)
+    source.set_type(pyvips.GValue.array_int_type, "delay", [longest, longest, 40])
+    source.set_type(pyvips.GValue.gint_type, "loop", plays)
+    result = imgsvc.process(source, AVIF)
+    assert libavif.times(result.data) == ((longest, longest, 40), 65_535, False)
+    assert (result.output.plays, imgsvc.inspect(result.data).plays) == (65_535, 65_535)
+
+
+@pytest.mark.parametrize("delays", [[0, 0, 0], [0, 40, 0], [40, 0, 40]])
+def test_frames_without_a_time_are_shown_for_the_shortest_one(delays: list[int]) -> None:
+    result = imgsvc.process(webp(moving_frames(3, 32, 24), delays), AVIF)
+    shown = tuple(max(1, delay) for delay in delays)
+    assert len(pixels_of(result.data)) == 3
+    assert libavif.times(result.data) == (shown, 0, False)
+    assert result.output.delays == shown
 
 
 def test_facts_are_those_of_other_writers() -> None:

@@ -189,6 +189,18 @@ def test_a_brotli_bomb_is_left_out() -> None:
     assert blob(image, XMP) == _PACKET
 
 
+@pytest.mark.parametrize("kind", ["brob", "Exif", "xml "])
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5])
+def test_metadata_that_ends_early_is_left_out(kind: str, length: int) -> None:
+    made = libjxl.encode(photo(), boxes={b"xml ": _PACKET})
+    data = made + make_box(kind.encode(), (b"Exif" if kind == "brob" else b"\0" * 4 + b"I")[:length])
+    image = pixels_of(data)
+    assert (blob(image, EXIF) or b"I", blob(image, XMP)) == (b"I", _PACKET)
+    for policy in ("strip", "copyright"):
+        output = {"keep_pixels": True, "metadata": policy}
+        assert imgsvc.process(data, {"output": output}).data == imgsvc.process(made, {"output": output}).data
+
+
 def test_premultiplied_colors_are_divided_by_alpha() -> None:
     straight = transparent().astype(float)
     multiplied = straight.copy()

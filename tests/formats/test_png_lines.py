@@ -51,6 +51,7 @@ PICTURES = {
     "text": _text(), "slope": _slope(), "2 colors": _dithered(2), "9 colors": _dithered(9),
     "200 colors": _dithered(200), "transparent": photos.cut_out()[:200, :301].copy(),
     "16 bits": photos.deep(_slope()), "16 bits of gray": photos.deep(photos.camera()[:90, :91].copy()),
+    "small": photos.coffee()[150:190, 200:250].copy(),
     "one column": _slope()[:, :1].repeat(30, axis=0), "one line": _slope()[:1].repeat(30, axis=1),
 }  # fmt: skip
 

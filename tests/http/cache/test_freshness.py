@@ -27,6 +27,7 @@ DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
         ({"Cache-Control": "max-age=60", "Age": "20"}, 40),
         ({"Cache-Control": "max-age=60", "Age": "200"}, 0),
         ({"Cache-Control": "max-age=99999999999999999999"}, 1000),
+        ({"Cache-Control": "max-age=999999999999", "Age": "3000000000"}, 0),  # both mean 2**31
         ({"Cache-Control": "max-age=-1"}, 0),
         ({"Cache-Control": "max-age=soon"}, 0),
         ({"Cache-Control": "no-cache, max-age=60"}, 0),
