@@ -14,7 +14,6 @@ from imgsvc_core.formats.jxl.frames import read_frames
 from imgsvc_core.formats.jxl.icc import read_profile
 from imgsvc_core.formats.reader import HeaderReader
 
-METADATA = frozenset({b"Exif", b"xml ", b"jumb", b"brob"})
 _NUMBER = 4  # bytes before a part of a codestream
 _MOST_FRAMES = 1 << 16
 _LONGEST_DELAY = (1 << 31) - 1
