@@ -45,7 +45,13 @@ def kill_worker(
     """Kill the first worker that is not ``known`` as soon as it exists, as a system out of memory does."""
     while not (new := set(workers_of(parent)) - set(known)):
         time.sleep(0.005)
-    os.kill(new.pop(), signal.SIGKILL)
+    kill(new.pop())
+
+
+def kill(pid: int) -> None:
+    """Kill a process, which may have ended by itself."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _children(parent: int, command: bytes) -> list[int]:

@@ -16,7 +16,7 @@ import pytest
 
 from imgsvc_core._runtime.workers import WorkerPool
 from imgsvc_core.errors import MachineFailed, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
-from tests.support.processes import kill_worker, workers_of
+from tests.support.processes import kill, kill_worker, workers_of
 from tests.workers import tasks
 
 
@@ -137,7 +137,7 @@ def test_workers_that_die_while_nothing_is_to_do_are_replaced() -> None:
     with WorkerPool(1) as pool:
         worker = pool.submit(tasks.process_id).result(timeout=60)
         for _ in range(2):
-            os.kill(worker, signal.SIGKILL)
+            kill(worker)
             time.sleep(0.5)
             assert alive(pool)
             worker = pool.submit(tasks.process_id).result(timeout=60)

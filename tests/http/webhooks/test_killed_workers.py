@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from tests.http.calls import assert_failure, upload, used
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
-from tests.support.processes import children_of, fork_servers_of, forked_workers_of
+from tests.support.processes import children_of, fork_servers_of, forked_workers_of, kill
 
 pytestmark = pytest.mark.asyncio
 
@@ -32,7 +30,7 @@ async def kill_until_done_again(service: Service, log: Path, *, fork_servers: bo
         while log.read_text().count("is done again") == before:
             find = fork_servers_of if fork_servers else forked_workers_of
             for pid in find(service.process.pid):
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
                 killed.append(pid)
             await asyncio.sleep(0.3)
     return killed
@@ -76,7 +74,7 @@ async def test_the_first_process_of_a_container_collects_what_a_fork_server_leav
         begun = [*fork_servers_of(first), *forked_workers_of(first)]
         assert len(begun) > processes
         for pid in fork_servers_of(first):
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
         async with asyncio.timeout(60):
             while any(Path(f"/proc/{pid}").exists() for pid in begun):
                 await asyncio.sleep(0.05)
@@ -94,7 +92,7 @@ async def test_the_picture_is_not_blamed_for_a_kill(tmp_path: Path) -> None:
             calling = asyncio.create_task(upload(client, encoded.jpeg().data, SLOW))
             while not calling.done():
                 for pid in forked_workers_of(service.process.pid):
-                    os.kill(pid, signal.SIGKILL)
+                    kill(pid)
                 await asyncio.sleep(0.02)
             try:
                 reply = await calling
