@@ -4,8 +4,7 @@
 service, and leaves it to its own parent, whose child it is then. Tests know processes that listen by the last
 argument.
 
-It has loaded what workers need as well. So a service forks its first fork server, if it has the environment of
-that process. Later ones are begun as usual.
+It has loaded what workers need as well. So a service forks its first fork server. Later ones start as usual.
 """
 
 from __future__ import annotations
@@ -23,15 +22,12 @@ import socket
 import subprocess
 import sys
 import threading
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, cast
 
-from imgsvc_core._runtime.forkserver import Forkserver
-from imgsvc_core._runtime.worker_setup import preload
 from tests.support.commands import take_over
+from tests.support.forked_workers import ForkedWorkers
 
 _LOADED = (
     "imgsvc_cli.commands.playground",
@@ -47,23 +43,6 @@ _PYTHONPATH = os.environ.get("PYTHONPATH")
 _MOST_BYTES = 1 << 17
 _PR_SET_CHILD_SUBREAPER = 36
 _one_at_a_time = threading.Lock()
-
-
-class Child:
-    """A child of this process, as far as services use `subprocess.Popen`."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def wait(self) -> int:
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
-
-    def kill(self) -> None:
-        if self.returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
 
 
 class ForkedProcess:
@@ -145,12 +124,9 @@ def _parent() -> socket.socket:
 
 
 def _serve(control: socket.socket) -> None:
-    inherited = _shared_environment()
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every fork server, before it imports NumPy
+    workers = ForkedWorkers.load()
     for name in _LOADED:
         import_module(name)
-    preload()
-    del os.environ["OPENBLAS_NUM_THREADS"]
     gc.collect()
     gc.freeze()
     gc.unfreeze = lambda: None  # before it imports, the command collects what came before
@@ -166,7 +142,7 @@ def _serve(control: socket.socket) -> None:
                 os._exit(0)
             for descriptor in (control.detach(), told, telling):
                 os.close(descriptor)
-            _become_service(message, streams, inherited)
+            _become_service(message, streams, workers)
             return
         os.waitpid(between, 0)  # whose child the parent has by now
         control.send(os.read(told, _MOST_BYTES))
@@ -174,7 +150,7 @@ def _serve(control: socket.socket) -> None:
             os.close(descriptor)
 
 
-def _become_service(message: bytes, streams: list[int], inherited: Mapping[str, str]) -> None:
+def _become_service(message: bytes, streams: list[int], workers: ForkedWorkers) -> None:
     from imgsvc_cli.__main__ import main
 
     for number, descriptor in enumerate(streams, start=1):
@@ -183,61 +159,8 @@ def _become_service(message: bytes, streams: list[int], inherited: Mapping[str, 
     arguments, folder, environment, limit = json.loads(message)
     resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     take_over(arguments, folder, environment)
-    if _shared_environment() == inherited:
-        _fork_the_first_server()
+    workers.fork_next()
     main()
-
-
-def _shared_environment() -> dict[str, str]:
-    """The variables that libraries may read as they load."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("IMGSVC_", "PYTEST_"))}
-
-
-def _fork_the_first_server() -> None:
-    """Let the next fork server be a fork of this process, and those after it begin as usual."""
-    usual = Forkserver.begin
-
-    def begin(
-        memory_bytes: int | None,
-        scratch: Path | None = None,
-        *,
-        umask: int = -1,
-        modules: Sequence[str] = (),
-    ) -> Forkserver:
-        setattr(Forkserver, "begin", usual)  # noqa: B010
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            os.umask(umask)
-            if scratch:
-                os.environ["TMPDIR"] = str(scratch)
-            _become_fork_server(theirs, memory_bytes, modules)
-        theirs.close()
-        return Forkserver(ours, cast(Any, Child(pid)))
-
-    setattr(Forkserver, "begin", begin)  # noqa: B010
-
-
-def _become_fork_server(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
-    """Run in the new process as if it had been started."""
-    try:
-        _rename(b"imgsvc_core._runtime.worker_process")
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        from imgsvc_core._runtime.worker_process import main
-
-        main(control, memory_bytes, modules, preloads=True)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(1)
-
-
-def _rename(name: bytes) -> None:
-    """Show a name in the place of the arguments that this process was started with."""
-    begin, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:47])
-    ctypes.memmove(begin, name.ljust(end - begin, b"\0"), end - begin)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""Fork servers that are forked from a process of the tests, which has loaded the library for all of them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import attrs
+
+from imgsvc_core._runtime.forkserver import Forkserver
+from imgsvc_core._runtime.worker_setup import preload
+
+
+@attrs.frozen
+class ForkedWorkers:
+    """A process that has loaded what workers need, and the variables that libraries may have read then."""
+
+    environment: Mapping[str, str]
+
+    @classmethod
+    def load(cls) -> ForkedWorkers:
+        """Load it here, before anything else has loaded NumPy."""
+        environment = _environment()
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every fork server
+        preload()
+        del os.environ["OPENBLAS_NUM_THREADS"]
+        return cls(environment)
+
+    def fork_next(self) -> None:
+        """Let the next fork server be a fork of this process, if it needs the same, and later ones not."""
+        usual = Forkserver.begin
+
+        def begin(
+            memory_bytes: int | None,
+            scratch: Path | None = None,
+            *,
+            umask: int = -1,
+            modules: Sequence[str] = (),
+            preloads: bool = True,
+        ) -> Forkserver:
+            setattr(Forkserver, "begin", usual)  # noqa: B010
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours.setblocking(False)
+            pid = os.fork()
+            if pid == 0:
+                ours.close()
+                if umask != -1:
+                    os.umask(umask)
+                if scratch:
+                    os.environ["TMPDIR"] = str(scratch)
+                _become_fork_server(theirs, memory_bytes, modules)
+            theirs.close()
+            return Forkserver(ours, cast(Any, _Child(pid)))
+
+        if _environment() == self.environment:
+            setattr(Forkserver, "begin", begin)  # noqa: B010
+
+
+class _Child:
+    """A child of this process, as far as fork servers are used as `subprocess.Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _environment() -> dict[str, str]:
+    """The variables that libraries may read as they load."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("IMGSVC_", "PYTEST_"))}
+
+
+def _become_fork_server(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
+    """Run in the new process as if it had been started."""
+    try:
+        _rename(b"imgsvc_core._runtime.worker_process")
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        from imgsvc_core._runtime.worker_process import main
+
+        main(control, memory_bytes, modules, preloads=True)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _rename(name: bytes) -> None:
+    """Show a name in the place of the arguments that this process was started with."""
+    begin, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:47])
+    ctypes.memmove(begin, name.ljust(end - begin, b"\0"), end - begin)
