@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.batch import forked_dask
+from tests.batch.forked_dask import DaskProcess
 from tests.support import requires
 
 
@@ -20,7 +22,7 @@ class Cluster:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         self.settings = settings
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[subprocess.Popen[bytes] | DaskProcess] = []
         self.file = folder / "scheduler.json"
         self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
         deadline = time.monotonic() + 60
@@ -32,8 +34,8 @@ class Cluster:
     def address(self) -> str:
         return str(json.loads(self.file.read_text())["address"])
 
-    def add_worker(self, *, nanny: bool = False) -> subprocess.Popen[bytes]:
-        return self._start(
+    def add_worker(self, *, nanny: bool = False) -> None:
+        self._start(
             "worker", self.address, "--nthreads", "1", "--no-dashboard", "--nanny" if nanny else "--no-nanny",
             "--local-directory", str(self.folder),
         )  # fmt: skip
@@ -44,15 +46,17 @@ class Cluster:
         with Client(self.address, timeout=30) as client:
             client.wait_for_workers(count, timeout=60)
 
-    def _start(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=(self.folder / f"{what}{len(self.processes)}.log").open("w"),
-            env=os.environ | {"PYTHONPATH": os.getcwd()} | self.settings,
-        )
-        self.processes.append(process)
-        return process
+    def _start(self, what: str, *arguments: str) -> None:
+        log = self.folder / f"{what}{len(self.processes)}.log"
+        environment = os.environ | {"PYTHONPATH": os.getcwd()} | self.settings
+        if "PYTHONPATH" not in self.settings:
+            self.processes.append(forked_dask.start(what, arguments, environment, log))
+            return
+        with log.open("w") as errors:
+            command = [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments]
+            self.processes.append(
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+            )
 
     def end(self) -> None:
         for process in reversed(self.processes):
