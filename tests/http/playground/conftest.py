@@ -52,7 +52,7 @@ def chromium() -> Iterator[Any]:
     api = requires.module("playwright.sync_api")
     program = requires.program("chromium", "chromium-browser", "google-chrome")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 

@@ -95,7 +95,7 @@ def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
     if not axe.is_file():
         requires.missing("axe-core is not installed (npm --prefix web ci)")
     opened = open_page(
-        'request={"adjust":{"exposure":20},"resize":{"width":300}}',
+        'request={"adjust":{"exposure":20},"resize":{"width":120}}',
         viewport={"width": width, "height": 844},
         color_scheme=scheme,
         bypass_csp=True,
