@@ -89,8 +89,8 @@ def test_of_endless_answers_little_is_read(
 
 def test_a_server_that_stays_down_ends_with_the_time_and_the_last_reason(server: Failing, put: Put) -> None:
     server.answer = lambda _: web.Response(status=503)
-    with pytest.raises(stores.StoreUnavailable, match="within 4 seconds; the last attempt"):
-        put(server.url, seconds=4)
+    with pytest.raises(stores.StoreUnavailable, match="within 2 seconds; the last attempt"):
+        put(server.url, seconds=2)
 
 
 def test_a_server_that_says_nothing_ends_with_the_time(server: Failing, put: Put) -> None:

@@ -65,7 +65,7 @@ def _accepts(document: dict[str, Any], *, fetching: bool) -> bool:
 _VALIDATORS = {
     fetching: Draft202012Validator(request_body_schema(fetching=fetching)) for fetching in (True, False)
 }
-_MANY = settings(max_examples=10 * settings().max_examples)
+_MANY = settings(max_examples=4 * settings().max_examples)
 
 
 @given(_CORE, _OWN, _URL)

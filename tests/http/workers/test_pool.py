@@ -25,8 +25,10 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.limits import Limits
 from imgsvc_http.node_process import NodeProcess
+from imgsvc_http.workers import pool as pool_module
 from imgsvc_http.workers.fair_queue import FairQueue
 from imgsvc_http.workers.pool import ForkedWorkers
+from imgsvc_http.workers.worker_loads import WorkerLoads
 from tests.http.workers import tasks
 from tests.support.processes import control_group
 
@@ -160,8 +162,12 @@ async def test_a_crash_costs_one_task() -> None:
 
 @pytest.mark.parametrize(("background", "tries"), [(False, 2), (True, 5)], ids=["call", "webhook"])
 async def test_a_task_whose_worker_is_ended_from_outside_is_done_again(
-    background: bool, tries: int, tmp_path: Path
+    background: bool, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shorter = {
+        waits: tuple(seconds / 10 for seconds in pauses) for waits, pauses in pool_module._PAUSES.items()
+    }
+    monkeypatch.setattr(pool_module, "_PAUSES", shorter)
     source = tmp_path / "tries"
     async with open_pool() as pool:
         for kills in (tries - 1, tries):
@@ -460,6 +466,7 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
     """Work that has begun yields too, and nobody yields who is alone."""
     own = os.getpriority(os.PRIO_PROCESS, 0)
     async with open_pool(2, extra=2, spare=1) as pool:
+        pool._loads = WorkerLoads(2, lambda: 4 * time.monotonic())
 
         async def ask(account: str) -> tuple[int, int]:
             facts = (await pool.run(tasks.Tell(), SOURCE, account=account)).facts
@@ -469,7 +476,7 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
             asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="greedy"))
             for _ in range(2)
         ]
-        await asyncio.sleep(4)  # it has had both workers for long
+        await asyncio.sleep(1)  # it has had both workers for long
         assert await ask("modest") == (own, 2)
         before = {worker.is_low for worker in pool._running}
         assert before == {True}
@@ -480,5 +487,5 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
         assert await ask("modest") == (own, 2)
         for task in hanging:
             task.cancel()
-        await asyncio.sleep(12)  # until nobody was active lately
+        await asyncio.sleep(3)  # until nobody was active lately
         assert await ask("greedy") == (own, 2)
