@@ -14,7 +14,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.errors import SpecError
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined
-from imgsvc_core.pixels.layers.text import _ends, draw_text
+from imgsvc_core.pixels.layers.text import _MOST_KEPT, _ends, draw_text, drawn_texts
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.spec import Layer
@@ -31,6 +31,32 @@ PANGRAM = "The quick brown fox jumps over the lazy dog"
 def drawn(text: Any, *, frame: Size = FRAME, **layer: Any) -> Drawn:
     asked = {"text": text} if isinstance(text, str) else text
     return draw_text(Laid(Layer(text={"size": 40, **asked}, **layer), "layers[0]", frame)).filled
+
+
+@pytest.mark.parametrize("metadata", ["strip", "keep"])
+@pytest.mark.parametrize("color", ["ffffff", "80ff3300"])
+def test_a_text_that_was_drawn_before_looks_the_same(metadata: str, color: str) -> None:
+    layer = {"text": {"text": "Autumn", "size": 30, "color": color}, "gravity": "center"}
+    request = {"layers": [layer], "output": {"format": "png", "metadata": metadata}}
+    pictures = [np.full((90, 200, 3), level, np.uint8) for level in (0, 200)]
+    drawn_texts.clear()
+    first = [imgsvc.process(as_vips(picture), request).data for picture in pictures]
+    assert len(drawn_texts) == 1
+    for picture, expected in zip(pictures, first, strict=True):
+        drawn_texts.clear()
+        assert imgsvc.process(as_vips(picture), request).data == expected
+
+
+def test_few_and_small_texts_are_kept() -> None:
+    drawn_texts.clear()
+    for number in range(3 * _MOST_KEPT):
+        drawn(f"{number}")
+        assert 1 <= len(drawn_texts) <= _MOST_KEPT
+    assert np.array_equal(drawn("7").image.numpy(), drawn("7").image.numpy())
+    assert not np.array_equal(drawn("7").image.numpy(), drawn("1").image.numpy())
+    drawn_texts.clear()
+    drawn({"text": PANGRAM, "size": 400}, frame=Size(9000, 9000))
+    assert not drawn_texts
 
 
 def alpha(made: Drawn) -> Any:

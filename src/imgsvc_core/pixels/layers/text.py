@@ -5,17 +5,20 @@ from __future__ import annotations
 import functools
 import math
 import unicodedata
+from collections.abc import Hashable
 from html import escape
+from math import prod
 from typing import Any
 
 import attrs
 import pyvips
 
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.fonts import allowed_fonts
+from imgsvc_core.fonts import allowed_fonts, catalog
 from imgsvc_core.pixels.blending import flat
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined, shadow_of
@@ -33,6 +36,7 @@ _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
 _VIRAMA = 9
+_MOST_KEPT, _MOST_KEPT_BYTES = 16, 1 << 19
 _OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
 
 
@@ -57,9 +61,26 @@ class _Set:
         return math.ceil((self.left + width) / self.zoom)
 
 
+drawn_texts: dict[Hashable, Drawn] = {}
+"""The texts drawn last, by what was asked. Many pictures often get the same one."""
+
+
 def draw_text(laid: Laid) -> Drawn:
-    """Return a text with alpha."""
+    """Return a text with alpha. Small ones are kept in memory for the next picture."""
     check_text_not_forked()
+    key = (laid.text_plan, laid.sides, min(laid.frame), catalog())
+    if (known := drawn_texts.get(key)) is not None:
+        return known
+    drawn = _drawn_anew(laid)
+    if prod(size_of(drawn.image)) * drawn.image.get("bands") <= _MOST_KEPT_BYTES:
+        drawn = attrs.evolve(drawn, image=in_memory(drawn.image))
+        if len(drawn_texts) >= _MOST_KEPT:
+            drawn_texts.clear()
+        drawn_texts[key] = drawn
+    return drawn
+
+
+def _drawn_anew(laid: Laid) -> Drawn:
     plan, (width, height) = laid.text_plan, laid.sides
     try:
         with allowed_fonts():
