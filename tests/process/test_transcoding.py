@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.boxes import FileBox, make_box, read_boxes
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
+from imgsvc_core.formats.reader import HeaderReader
 from tests.process.test_original import file
 from tests.support import libjxl
 from tests.support.encoded import inks, photo, transparent
@@ -216,6 +221,87 @@ def test_damaged_wrappings_give_a_jpeg_or_an_error() -> None:
         damaged = bytearray(data)
         for _ in range(draw.randint(1, 3)):
             damaged[draw.randrange(12, len(data))] = draw.randrange(256)
+        try:
+            assert imgsvc.process(bytes(damaged), UNWRAP).output.format == "jpg"
+        except imgsvc.ImgsvcError as error:
+            messages.append(error.message)
+    assert len(messages) > 50
+    assert all(message.endswith(".") for message in messages)
+
+
+def _box(wrapped: bytes) -> FileBox:
+    """Return where a file tells how its JPEG was coded."""
+    reader = HeaderReader(ByteSource(wrapped), "JPEG XL")
+    return next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"jbrd")
+
+
+def _with_markers(wrapped: bytes, markers: Sequence[int], size: int = 1 << 16) -> bytes:
+    """Return a file whose JPEG has further markers before all others; those of applications have a size."""
+    box = _box(wrapped)
+    data = wrapped[box.start : box.end]
+    reader = HeaderReader(ByteSource(data), "JPEG XL")
+    bits = BitReader(Codestream(reader, ((0, len(data)),)), 1)
+    while bits.bits(6) != 0xD9 - 0xC0:
+        pass
+    content = b"".join(
+        (bytes((marker,)) + (size - 1).to_bytes(2, "big")).ljust(size, b"\0")
+        for marker in markers
+        if marker == 0xE5
+    )
+    segment = _PLAIN[3:20]  # of the JFIF header, which is all that is compressed
+    start = next(place for place in range(len(data)) if _decompressed(data[place:]) == segment)
+    writer = BitWriter()
+    writer.copy(data, 0, 1)
+    for marker in markers:
+        writer.bits(marker - 0xC0, 6)
+    writer.copy(data, 1, bits.position)
+    for _ in range(markers.count(0xE5)):
+        writer.bits(0, 2)
+        writer.bits(size - 1, 16)
+    writer.copy(data, bits.position, 8 * start)
+    changed = make_box(b"jbrd", writer.data() + imagecodecs.brotli_encode(content + segment))
+    return wrapped[: box.start - 8] + changed + wrapped[box.end :]
+
+
+def _decompressed(data: bytes) -> bytes:
+    try:
+        return bytes(imagecodecs.brotli_decode(data, out=64))
+    except imagecodecs.BrotliError:
+        return b""
+
+
+def test_a_small_file_cannot_announce_much_more_than_a_jpeg_has() -> None:
+    """libjxl would take 1.8 GB for the 8,000 segments of one of 27 kB."""
+    wrapped = imgsvc.process(_PLAIN, WRAP).data
+    few = b"\xff\xe5\xff\xff".ljust(1 + (1 << 16), b"\0") * 3
+    assert imgsvc.process(_with_markers(wrapped, [0xE5] * 3), UNWRAP).data == _PLAIN[:2] + few + _PLAIN[2:]
+    many = _with_markers(wrapped, [0xE5] * 1025)
+    assert len(many) < 10_000
+    with pytest.raises(imgsvc.ImageTooLarge, match=r"its JPEG could have 67,\d+,\d+ bytes beside its pixels"):
+        imgsvc.process(many, UNWRAP)
+    between = _with_markers(wrapped, [0xFF] * 1025)
+    with pytest.raises(imgsvc.ImageTooLarge, match="bytes beside its pixels; at most 67,108,864"):
+        imgsvc.process(between, UNWRAP)
+
+
+def test_scans_and_markers_are_counted_before_pixels() -> None:
+    wrapped = imgsvc.process(_PLAIN, WRAP).data
+    with pytest.raises(imgsvc.CorruptImage, match="has 101 scans; at most 100 are decoded"):
+        imgsvc.process(_with_markers(wrapped, [0xDA] * 100), UNWRAP)
+    with pytest.raises(imgsvc.CorruptImage, match="more than 16,384 markers"):
+        imgsvc.process(_with_markers(wrapped, [0xDB] * 16_384), UNWRAP)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_damage_of_how_a_jpeg_was_coded(progressive: bool) -> None:
+    data = imgsvc.process(jpeg(photo(), progressive=progressive, restart_marker_blocks=3), WRAP).data
+    box = _box(data)
+    draw = random.Random(progressive)
+    messages = []
+    for _ in range(150):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 3)):
+            damaged[draw.randrange(box.start, box.end)] ^= 1 << draw.randrange(8)
         try:
             assert imgsvc.process(bytes(damaged), UNWRAP).output.format == "jpg"
         except imgsvc.ImgsvcError as error:

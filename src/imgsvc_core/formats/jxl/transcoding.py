@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from imgsvc_core.errors import EncodingFailed, UnsupportedOperation
+from imgsvc_core.errors import CorruptImage, EncodingFailed, ImageTooLarge, UnsupportedOperation
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder, encoder
+from imgsvc_core.formats.boxes import read_boxes
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jxl import Jxl
+from imgsvc_core.formats.jxl.reconstruction import check
+from imgsvc_core.formats.reader import HeaderReader
 
-_RECONSTRUCTION = b"jbrd"
 _ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB})  # starts of frames
 
 
@@ -35,6 +38,7 @@ def wrap(picture: Jpeg) -> bytes:
         ) from error
     if not same:
         raise _refused("another file than this JPEG would come back")
+    _check_wrapped(wrapped)
     return wrapped
 
 
@@ -43,16 +47,26 @@ def unwrap(picture: Jxl) -> bytes:
 
     Raises:
         UnsupportedOperation: it was not made of a JPEG.
-        CorruptImage: it is damaged.
+        CorruptImage: it is damaged, or the JPEG has too many scans.
+        ImageTooLarge: the JPEG has too many bytes beside its pixels.
         MissingDependency: imagecodecs is not installed.
     """
     availability.reader_backend("jxl")
     import imagecodecs
 
-    if not any(box.kind == _RECONSTRUCTION for box in picture.header.boxes):
+    if not check(picture.header_reader, picture.header.boxes):
         raise _refused("this JPEG XL was not made of a JPEG, or no longer holds how that was coded")
     with decoder("jxl"):
         return bytes(imagecodecs.jpegxl_decode_jpeg(picture.source.read(), numthreads=1))
+
+
+def _check_wrapped(wrapped: bytes) -> None:
+    """Raise `UnsupportedOperation` if `unwrap` would refuse the file."""
+    reader = HeaderReader(ByteSource(wrapped), "JPEG XL")
+    try:
+        check(reader, read_boxes(reader, 0, reader.size))
+    except (CorruptImage, ImageTooLarge) as error:
+        raise _refused("this JPEG has too many scans or segments") from error
 
 
 def _unknown_kind(picture: Jpeg) -> str | None:
