@@ -43,7 +43,7 @@ from imgsvc_core.formats.table import FORMATS
 LONGEST_SIDE = 800
 ROUNDS = 3
 FORMAT_NAMES = ("jpg", "webp", "avif", "heic", "png", "gif")
-ANIMATED_NAMES = ("webp", "gif")
+ANIMATED_NAMES = ("webp", "avif", "gif")
 FRAMES = 12
 CONTENDERS = ("imgsvc", "sharp", "libvips", "Pillow")
 SHARP_NAMES = {"jpg": "jpeg"}
@@ -144,7 +144,7 @@ def _measure(picture: Picture, format: str, sharp: Sharp) -> dict[str, Found]:
     }
     contenders = {name: timed(encode) for name, encode in encoders.items()}
     contenders["sharp"] = partial(_by_sharp, sharp, picture, format, kept)
-    if format == "heic":  # neither has an encoder for it
+    if format == "heic" or (format == "avif" and picture.page_height):  # neither has an encoder for it
         del contenders["libvips"], contenders["sharp"]
     series = compare(contenders, rounds=ROUNDS, repeats=1)
     found = {}

@@ -38,7 +38,7 @@ for name, module in list(sys.modules.items()):
 options = {"limits": imgsvc.Limits.none(), "watermarks": {"mark": mark}, "threads": 2}
 small = numpy.zeros((64, 64, 3), numpy.uint8)
 variants = request.pop("variants", {})
-warm = {"output": request.get("output", {})}
+warm = {"output": {name: value for name, value in request.get("output", {}).items() if name != "transcode"}}
 if request.get("crop", {}).get("mode") == "face":
     warm["crop"] = {"mode": "face"}
 imgsvc.process(small, warm)
@@ -66,6 +66,9 @@ OUTPUTS: list[dict[str, Any]] = [
     {"format": "webp", "lossless": True},
     {"format": "avif"},
     {"format": "avif", "lossless": True},
+    {"format": "jxl"},
+    {"format": "jxl", "lossless": True},
+    {"format": "jxl", "look": "good"},
     *({"format": name} for name in ("gif", "heic", "jp2", "tiff", "apng", "auto")),
 ]
 LOOKS: list[dict[str, Any]] = [
@@ -132,6 +135,7 @@ DRAWINGS = {
     "paths.svg": (SIDE, f'<path d="M0 0{"a9 9 0 1 1 1 1" * 50_000}"/>'),
     "text.svg": (SIDE, f'<text y="50">{"word " * 1500}</text>'),
 }
+WRAPPED = (("a.jpg", "jxl"), ("wrapped.jxl", "jpg"))
 MOVING = ("moving.gif", "moving.webp", "moving.png")
 FRAME_LOOKS: list[dict[str, Any]] = [
     *({"rotate": {"angle": angle}} for angle in (5, 90)),
@@ -188,10 +192,11 @@ def _cases(sources: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (("indexed.png", {"output": output}) for output in OUTPUTS if output["format"] == "png")
     yield from (
         (source, {"resize": {"width": 900}, "output": {"format": output}})
-        for output in ("gif", "webp", "apng")
+        for output in ("gif", "webp", "apng", "avif", "jxl")
         for source in MOVING
     )
-    yield from ((source, {}) for source in (*MOVING, "restored.gif"))
+    yield from ((source, {}) for source in (*MOVING, "restored.gif", "moving.avif", "moving.jxl"))
+    yield from ((source, {"output": {"format": format, "transcode": True}}) for source, format in WRAPPED)
     yield from (
         (source, {**look, "output": {"format": output}})
         for look in MOVING_LOOKS
@@ -229,7 +234,14 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         "a.avif": lambda path: image.heifsave(path, compression="av1", effort=0),
         "rgba.avif": lambda path: glass.heifsave(path, compression="av1", effort=0),
         "deep.avif": lambda path: deep.heifsave(path, compression="av1", effort=0, bitdepth=10),
-        "a.heic": lambda path: imgsvc.process(image, {"output": {"format": "heic", "effort": 0}}, path),
+        "a.jxl": lambda path: _write(image, "jxl", path),
+        "rgba.jxl": lambda path: _write(glass, "jxl", path),
+        "deep.jxl": lambda path: _write(deep, "jxl", path),
+        "lossless.jxl": lambda path: _write(image, "jxl", path, lossless=True),
+        "wrapped.jxl": lambda path: imgsvc.process(
+            image.jpegsave_buffer(), {"output": {"format": "jxl", "transcode": True}}, path
+        ),
+        "a.heic": lambda path: _write(image, "heic", path),
         "a.jp2": lambda path: picture.save(path),
         "deep.jp2": lambda path: imgsvc.process(deep, {"output": {"format": "jp2"}}, path),
         "a.tiff": lambda path: image.tiffsave(path),
@@ -249,11 +261,18 @@ def _sources(folder: Path) -> Mapping[str, Path]:
         "restored.gif": lambda path: views[0].save(path, disposal=3, **moving),
         "moving.webp": lambda path: views[0].save(path, quality=60, method=0, **moving),
         "moving.png": lambda path: views[0].save(path, **moving),
+        "moving.avif": lambda path: views[0].save(path, speed=9, **moving),
+        "moving.jxl": lambda path: _write(folder / "moving.png", "jxl", path),
         "frames.png": lambda path: many[0].save(path, save_all=True, append_images=many[1:], duration=50),
     }
     for name, write in writers.items():
         write(str(folder / name))
     return {name: folder / name for name in writers}
+
+
+def _write(source: Any, format: str, path: str, **output: Any) -> None:
+    request = {"output": {"format": format, "effort": 0, **output}}
+    imgsvc.process(source, request, path, limits=imgsvc.Limits.none())
 
 
 def _write_drawing(side: int, content: str, path: str) -> None:

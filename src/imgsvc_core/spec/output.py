@@ -93,7 +93,7 @@ class Output(Operation):
     )
     subsampling: Literal["auto", "420", "444"] | None = param(
         "Resolution of color. 420 halves it in both directions, 444 keeps it. auto, the default, chooses "
-        "444 for pictures with colored text or lines, and from quality 90.",
+        "444 for AVIF of up to 16 megapixels, for pictures with colored text or lines, and from quality 90.",
         default=None,
     )
     colors: int | None = param(

@@ -24,7 +24,7 @@ from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS, Format
 
 _MOST_TRIES = 6
-_CLOSE = (1.0, 1.0, 1.0, 1.5, 2.5)  # how much more than asked for is close enough after each try
+_CLOSE = (1.0, 1.0, 1.5, 2.0, 2.5)  # how much more than asked for is close enough after each try
 _AIM = 0.4  # a try aims that much above the look, so that most do not fall short of it
 _LEAST_GAP = 0.02
 _HIGHEST = 100

@@ -112,12 +112,12 @@ class Avif(Heif):
     shown_by_browsers = True
     suffixes = (".avif",)
     reader = Coder(Memory(5.6, one_by_one=True), ("libvips:heifload_source",))
-    writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=12, one_by_one=True), ("libvips:av1",))
+    writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=13, one_by_one=True), ("libvips:av1",))
     effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
     animation = True
     exact_animation = False
     quality = 60
-    looks = (-17, 3.5, 22.6, 41.1, 56.5, 69.8, 76.9, 81.7, 85.9, 90.4, 97)
+    looks = (-15.8, 6, 23.8, 42.2, 57.7, 69.9, 78.3, 83.1, 86.2, 90.1, 95.6)
     becomes = "avif"
     transform, reach = 64, 16
     compression = "av1"
