@@ -87,16 +87,15 @@ def _measure(format: str, pixels: Pixels) -> dict[str, Ratio]:
     image = _image(pixels)
 
     ours = partial(_by_imgsvc, image, format)
-    data = ours(0)
+    data, seconds = _timed(ours, 0)
     size, score = len(data), _score(original, data)
-    seconds = _seconds(ours, 0)
     ratios = {}
     for name, encode in _others(format, pixels).items():
-        points = sorted((_score(original, data), len(data)) for data in map(encode, QUALITIES[format]))
-        theirs = _size_at(score, points)
+        timed = [_timed(encode, quality) for quality in QUALITIES[format]]
+        theirs = _size_at(score, sorted((_score(original, data), len(data)) for data, _ in timed))
         if theirs is not None:
-            middle = QUALITIES[format][len(QUALITIES[format]) // 2]
-            ratios[name] = Ratio(size / theirs, seconds / _seconds(encode, middle))
+            _, taken = timed[len(timed) // 2]
+            ratios[name] = Ratio(size / theirs, seconds / taken)
     return ratios
 
 
@@ -177,16 +176,16 @@ def _size_at(score: float, points: Sequence[tuple[float, int]]) -> float | None:
     return float(small * np.exp(slope * (score - low)))
 
 
-def _seconds(encode: Encode, quality: int) -> float:
-    """Return the least CPU time of several rounds, which other programs disturb least."""
-    taken = []
+def _timed(encode: Encode, quality: int) -> tuple[bytes, float]:
+    """Return a file, and the least CPU time of several rounds, which other programs disturb least."""
+    data, taken = b"", []
     for _ in range(ROUNDS):
         started = time.process_time()
-        encode(quality)
+        data = encode(quality)
         taken.append(time.process_time() - started)
         if sum(taken) > ENOUGH:
             break
-    return min(taken)
+    return data, min(taken)
 
 
 def _on_white(pixels: Pixels) -> Pixels:
