@@ -119,7 +119,8 @@ def _parent() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-m", "tests.support.forked_services", str(theirs.fileno()), "imgsvc_cli"]
-        subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        # Without what libraries of this process have set behind Python's back, as services are started.
+        subprocess.Popen(command, pass_fds=[theirs.fileno()], env=dict(os.environ))
     return ours
 
 
