@@ -89,6 +89,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("0x0/40x50/filters:fill(white)", (2805, 2325)),
         ("fit-in/200x210/20x30/filters:rotate(90):fill(white)", (270, 240)),
         ("300x200/filters:padding(red,5,6,7,8)", (312, 214)),
+        ("300x200/filters:padding(red,5,6,7)", (310, 212)),
         ("300x300/filters:crop(50,50,200,200)", (200, 200)),
         ("300x300/filters:crop(0.1,0.1,0.8,0.8)", (240, 240)),
         ("300x300/filters:crop(250,250,200,200)", (50, 50)),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
+from imgsvc_core.spec.thumbor_filters import Tones
 from imgsvc_urls import OriginSource, UrlSource
 from imgsvc_urls.dialects import ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.ipx import Ipx
@@ -112,6 +113,16 @@ def test_jpegs_are_decoded_smaller_before_sizes_are_rounded(modifiers: str, size
 )
 def test_requests(modifiers: str, expected: dict[str, object]) -> None:
     assert document(url(modifiers)) == expected
+
+
+def test_levels_that_are_mixed_with_a_color_are_rounded() -> None:
+    spec = url("opacity_0.3,b_ff8001").spec(PHOTO)
+    assert isinstance(spec, imgsvc.Spec)
+    (mixed,) = spec.filter
+    assert isinstance(mixed, Tones)
+    for table, channel in ((mixed.red, 0xFF), (mixed.green, 0x80), (mixed.blue, 0x01)):
+        exact = 0.3 * np.arange(256) + 0.7 * channel
+        assert np.abs(np.frombuffer(table, np.uint8) - exact).max() <= 0.5 + 1e-9
 
 
 def test_kernels() -> None:
@@ -268,7 +279,7 @@ INVALID = {
     "gamma": ["abc", "0.5", "3.5", "2.2_abc", "2.2_4"],
     "threshold": ["abc", "-1", "256", "1.5", "128_yes", "128_2"],
     "negate": ["yes", "2", "null"],
-    "normalize": ["abc", "-1", "100", "1_0.5", "1_101", "90_10"],
+    "normalize": ["abc", "-1", "100", "1_0.5", "1_101", "90_10", "50_50", "_1"],
     "modulate": ["abc", "-1", "1_-1", "1_1_1.5", "1_1_1_abc"],
     "tint": ["not%20a%20color", "12345", "#", "nosuchcolor"],
 }

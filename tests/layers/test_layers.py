@@ -179,6 +179,12 @@ def test_pixels_of_layers_follow_the_density_and_percent_stay() -> None:
     assert layer.padding == spec.layers[0].padding
 
 
+def test_no_density_leaves_nothing_of_a_pixel() -> None:
+    spec = imgsvc.parse({"layers": [{**BOX, "height": 1, "x": 1, "y": 0}]})
+    [layer] = at_density(spec, 0.3).layers
+    assert (layer.width, layer.height, layer.x, layer.y) == tuple(map(Length, (12, 1, 1, 0)))
+
+
 def test_the_command_reads_layers_from_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

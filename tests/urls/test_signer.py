@@ -167,6 +167,16 @@ def test_results_have_the_widths_of_a_srcset(document: dict[str, Any]) -> None:
         assert explain(read(url).spec(), source).size.width == int(described.removesuffix("w"))
 
 
+@pytest.mark.parametrize("document", [{}, {"resize": {"width": 400}}])
+def test_results_of_a_srcset_have_the_ratio_of_the_request(document: dict[str, Any]) -> None:
+    source = attrs.evolve(inspect(encoded.png().data), width=900, height=700)
+    document = {**document, "scale": {"size": 0.5, "ratio": 2}}
+    for candidate in SIGNED.srcset("photos/a", document, widths=(77, 320)).split(", "):
+        url, _, described = candidate.rpartition(" ")
+        width = int(described.removesuffix("w"))
+        assert explain(read(url).spec(), source).size == (width, 2 * width)
+
+
 def test_a_width_without_room_for_the_border_is_refused() -> None:
     with pytest.raises(SpecError, match="border of 320 pixels leave no room in a width of 320"):
         PLAIN.srcset("photos/a", border=160)

@@ -9,6 +9,7 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
+from imgsvc_core.errors import CorruptImage
 from imgsvc_http.answering import recent_requests as past_requests
 from imgsvc_http.answering.recent_requests import MOST, RecentRequest, RecentRequests
 from imgsvc_http.state.accounts import Account
@@ -62,6 +63,15 @@ async def test_what_is_noted_is_written_soon_and_at_the_end(db: Database, accoun
                 await asyncio.sleep(0.05)
         requests.note_failure(account.id, "at the end", ValueError())
     assert {item.id for item in await past_requests.list_all(db, account.id)} == {"soon", "at the end"}
+
+
+@pytest.mark.asyncio
+async def test_long_messages_are_cut(db: Database, account: Account) -> None:
+    async with RecentRequests.open(db) as requests:
+        requests.note_failure(account.id, "id", CorruptImage("It is damaged. " * 900))
+        (found,) = await requests.of(account.id)
+    assert found.message is not None
+    assert 100 < len(found.message) <= 500
 
 
 async def listed(client: aiohttp.ClientSession) -> list[dict[str, object]]:

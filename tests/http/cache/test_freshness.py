@@ -33,6 +33,7 @@ DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
         ({"Cache-Control": "no-cache, max-age=60"}, 0),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 04:01:30 GMT"}, 90),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 03:01:30 GMT"}, 0),
+        ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 06:01:30 +0200"}, 90),
         ({"Date": DATE, "Expires": "0"}, 0),
         ({"Date": "soon", "Expires": DATE}, 0),
         ({"Date": DATE, "Expires": "Mon, 23 Nov 2026 04:01:30 GMT", "Cache-Control": "max-age=5"}, 5),
