@@ -190,6 +190,8 @@ def test_centered_tiles_cover_the_picture(mark: tuple[int, int], image: tuple[in
     [
         ((30, 20), (100, 50), (Tiles(0, 35, 3), Tiles(0, 30, 2))),
         ((30, 30), (50, 95), (Tiles(0, 40, 2), Tiles(0, 32, 3))),  # less than two fit across
+        ((50, 10), (100, 45), (Tiles(0, 50, 2), Tiles(0, 11, 4))),  # two fit exactly
+        ((10, 10), (100, 100), (Tiles(0, 10, 10), Tiles(0, 10, 10))),
         ((4, 4), (100, 50), (Tiles(0, 19, 6), Tiles(0, 9, 6))),  # more than 100 would fit
     ],
 )

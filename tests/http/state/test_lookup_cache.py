@@ -61,3 +61,20 @@ async def test_what_was_looked_up_before_a_change_is_not_kept() -> None:
     go.set()
     await first
     assert await cache.get("key") == "new"
+
+
+@pytest.mark.asyncio
+async def test_unknown_keys_are_looked_up_as_seldom_as_known_ones() -> None:
+    asked: list[str] = []
+
+    async def find(key: str) -> str | None:
+        asked.append(key)
+        return None
+
+    cache = LookupCache(find, seconds=60)
+    for key in ("one", "two", "one", "two"):
+        assert await cache.get(key) is None
+    assert asked == ["one", "two"]
+    cache.note_change()
+    assert await cache.get("one") is None
+    assert asked == ["one", "two", "one"]

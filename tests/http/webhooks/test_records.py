@@ -171,6 +171,10 @@ async def test_failed_and_scheduled_webhooks_can_be_retried(
         assert put == ([(account.id, 4)] if allowed else [])
         put.clear()
     assert not await records.retry(db, vault, "unknown", NOW, enqueue)
+    await records.create(db, vault, "no result", account.id, AsyncRequest(document={}), NOW, ())
+    await records.change(db, "no result", NOW, status="failed")
+    assert not await records.retry(db, vault, "no result", NOW, enqueue)
+    assert put == []
     stranger = new_master_key()
     with pytest.raises(MissingMasterKey):
         await records.retry(db, Vault(lambda: [stranger]), "failed", NOW, enqueue)

@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.state.vault import MissingMasterKey
+from imgsvc_http.webhooks.delivery import Delivery
 from imgsvc_http.webhooks.transient import is_transient
 
 
@@ -45,3 +46,13 @@ def test_what_is_transient(error: Exception) -> None:
 )
 def test_what_stays(error: Exception) -> None:
     assert not is_transient(error)
+
+
+@pytest.mark.parametrize(
+    "code", [0, 200, 204, 299, 301, 308, 400, 404, 408, 410, 425, 429, 499, 500, 503, 599]
+)
+def test_answers_of_endpoints_that_may_become_others(code: int) -> None:
+    outcome = Delivery(code, "")
+    assert outcome.delivered == (code in (200, 204, 299))
+    assert outcome.worth_retrying == (code in (0, 408, 425, 429, 500, 503, 599))
+    assert not Delivery(code, "", allowed=False).worth_retrying
