@@ -235,9 +235,11 @@ def test_a_folder_on_another_device_than_the_manifest(folder: Path) -> None:
     if not os.access(shared, os.W_OK) or shared.stat().st_dev == folder.stat().st_dev:
         pytest.skip("there is no other device")
     manifest = shared / f"imgsvc-test-{os.getpid()}" / "manifest.sqlite"
+    (folder / "one.jpg").chmod(0o640)
     try:
         summary = run_in_place(folder, SMALL, workers=1, manifest=manifest)
         assert (summary.done, summary.failed) == (2, 0)
+        assert (folder / "one.jpg").stat().st_mode & 0o7777 == 0o640
         assert results(folder) == ["one.jpg", "sub/two.webp"]
         assert inspect(folder / "one.jpg").quality == 30
     finally:

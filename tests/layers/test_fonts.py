@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 import imgsvc_core as imgsvc
@@ -135,3 +136,16 @@ def test_drawings_see_the_same_fonts_and_no_others() -> None:
     }
     assert made["DejaVu Serif"] == made["Nobody's"]
     assert made["Inter"] != made["Noto Sans"]
+
+
+def test_no_font_needs_the_characters_that_choose_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    fonts = tuple(font for font in catalog().fonts if "Inter" in font.families)
+    inter = attrs.evolve(catalog(), fonts=fonts)
+    monkeypatch.setattr("imgsvc_core.plan.texts.catalog", lambda: inter)
+    chosen = "".join(map(chr, (0xFE00, 0xFE0E, 0xFE0F, 0xE0100, 0xE01EF)))
+    assert not any(map(inter.has, chosen))
+    assert (
+        planned_text(Text(text=f"\u2665{chosen}", size=20), "text", Size(100, 100), 1).letters[1:] == chosen
+    )
+    with pytest.raises(SpecError, match=r"got '\ufe10' \(U\+FE10\)$"):
+        planned_text(Text(text="\u2665\ufe10", size=20), "text", Size(100, 100), 1)

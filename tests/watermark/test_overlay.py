@@ -12,7 +12,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, SourceError
-from imgsvc_core.pixels.overlay import lay_over, tiled
+from imgsvc_core.pixels.overlay import faded, lay_over, tiled
 from imgsvc_core.plan.placement import Tiles
 from tests.process.pictures import pixels_of
 from tests.support import encoded
@@ -184,6 +184,17 @@ def _over(bottom: Pixels, mark: Pixels, left: int, top: int, opacity: float) -> 
     alpha = share + under
     color = (layer[..., :3] * share + bottom[..., :3] * under) / np.maximum(alpha, 1e-9)
     return np.concatenate([color, alpha], axis=2), covered
+
+
+@pytest.mark.parametrize("levels", [0, 1, 100, 255])
+@pytest.mark.parametrize("mark", [MARK, MARK[..., :3]], ids=["rgba", "rgb"])
+def test_levels_go_off_the_alpha_of_marks_of_any_depth(mark: Pixels, levels: int) -> None:
+    for picture, step in ((mark, 1), (deep(mark), 257)):
+        found = faded(as_vips(picture), levels)
+        expected = picture[..., 3] if picture.shape[2] == 4 else np.full(picture.shape[:2], 255 * step)
+        if levels or picture.shape[2] == 4:
+            assert np.array_equal(found[3].numpy(), np.maximum(expected.astype(int) - levels * step, 0))
+        assert np.array_equal(found[:3].numpy(), picture[..., :3])
 
 
 @pytest.mark.parametrize("mark", [MARK, MARK[..., :3]], ids=["rgba", "rgb"])
