@@ -20,7 +20,7 @@ from imgsvc_core.formats.metadata import EXIF
 from imgsvc_core.formats.probe import probe
 from tests.support import libjxl, requires
 from tests.support.encoded import photo
-from tests.support.handmade import pillow, png_chunk, vips
+from tests.support.handmade import pillow, png_chunk, psd_by_hand, psd_resource, vips
 
 _HOLDS_EXIF = ["jpg", "png", "apng", "webp", "heic", "avif", "tiff"]
 _RAW = b"II*\0"  # a block without the prefix of JPEG
@@ -255,7 +255,12 @@ def _two_in_jxl(first: bytes, second: bytes) -> bytes:
     return data + make_box(b"Exif", bytes(4) + second[6:])
 
 
-@pytest.mark.parametrize("make", [_two_in_avif, _two_in_heic, _two_in_jxl])
+def _two_in_psd(first: bytes, second: bytes) -> bytes:
+    resources = b"".join(psd_resource(1058, block[6:]) for block in (first, second))
+    return psd_by_hand(np.moveaxis(photo(), -1, 0), 3, resources=resources)
+
+
+@pytest.mark.parametrize("make", [_two_in_avif, _two_in_heic, _two_in_jxl, _two_in_psd])
 def test_of_two_items_the_first_counts(make: Callable[[bytes, bytes], bytes]) -> None:
     data = make(_block("First"), _block("Second"))
     assert _read("jpg", _result("jpg", "copyright", data))[1][_AUTHOR].strip("\0") == "First"

@@ -22,6 +22,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats import availability
+from imgsvc_core.formats.bmp.rle import expand_rle
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import Format
@@ -306,6 +307,17 @@ def test_broken_resources_refuse_no_psd(broken: bytes, sound: bytes) -> None:
     assert probe(source).info.profile == bool(sound)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_lab_psd_keeps_its_alpha(dtype: type[np.unsignedinteger[Any]]) -> None:
+    white = np.iinfo(dtype).max
+    planes = np.full((4, 3, 5), white // 2, dtype)
+    planes[3] = np.linspace(0, white, 15).reshape(3, 5)
+    data = handmade.psd_by_hand(planes, 9, transparent_layers=True)
+    result = imgsvc.process(data, {"output": {"format": "png"}}).to_numpy()
+    expected = planes[3] / white
+    assert np.abs(result[..., 3] / np.iinfo(result.dtype).max - expected).max() <= 0.6 / 255
+
+
 def test_deep_psd_says_in_a_block_that_it_is_transparent() -> None:
     rgba = photos.deep(files.transparent())
     data = handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Mt16")
@@ -528,6 +540,14 @@ def test_bmp_rle4_with_jumps() -> None:
     rows[0, :5] = (1, 2, 1, 2, 1)
     rows[2, 1:6] = (1, 2, 3, 1, 2)
     assert np.array_equal(read(data).numpy(), _PALETTE[rows[::-1]])
+
+
+@pytest.mark.parametrize("count", range(3, 10))
+def test_runs_without_repetition_end_at_even_bytes(count: int) -> None:
+    for bits, stored in ((8, bytes(range(count))), (4, bytes.fromhex("0123456789"[: count + count % 2]))):
+        run = stored + bytes(len(stored) % 2)
+        rows = expand_rle(bytes((0, count)) + run + b"\1\xee\0\1", count + 1, 1, bits)
+        assert rows.tolist() == [[*range(count), 0xEE if bits == 8 else 0xE]]
 
 
 def test_bmp_rle24_of_os2() -> None:

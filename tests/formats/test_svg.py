@@ -240,3 +240,10 @@ def test_a_wrong_fit_is_the_usual_one_as_in_browsers(stated: str, meaning: str) 
         for fit in (stated, meaning)
     )
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("sides", ['width="-5" height="9"', 'width="9" height="-0.6"', 'width="0"'])
+def test_sides_below_zero_are_no_size(sides: str) -> None:
+    data = f'<svg xmlns="http://www.w3.org/2000/svg" {sides}><rect width="9" height="9"/></svg>'.encode()
+    with pytest.raises(imgsvc.CorruptImage, match="it has no size"):
+        imgsvc.inspect(data)

@@ -136,6 +136,7 @@ def _without_white_matte(color: Any, alpha: Any) -> Any:
 def _lab(image: pyvips.Image) -> pyvips.Image:
     color, alpha = (image[:3], image[3]) if image.bands == 4 else (image, None)
     if image.format == "ushort":
-        color, alpha = color * (255 / 65535), None if alpha is None else alpha * (255 / 65535)
+        color = color * (255 / 65535)
+        alpha = None if alpha is None else (alpha * (255 / 65535)).rint()  # libvips cuts fractions off
     lab = lab_from_bytes(color, signed=False)
     return lab if alpha is None else lab.bandjoin(alpha.cast("float")).copy(interpretation="lab")
