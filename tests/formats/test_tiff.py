@@ -419,3 +419,14 @@ def test_every_reader_of_tiff_keeps_exif(compression: str, planes: str) -> None:
     tags = [(33432, 2, 4, "Ann", True)]
     data = _tifffile(pixels, photometric="rgb", planarconfig=planes, compression=compression, extratags=tags)
     assert b"Ann" in read(data).get("exif-data")
+
+
+@pytest.mark.parametrize(("extra", "alpha"), [(1, True), (2, False)])
+def test_only_a_single_extra_channel_of_no_stated_kind_is_alpha(extra: int, alpha: bool) -> None:
+    samples = np.dstack([files.photo(), *[files.photo()[..., :1]] * extra])
+    stated = struct.pack("<HHI", 338, 3, extra)
+    data = _tifffile(samples, photometric="rgb", extrasamples=["unspecified"] * extra)
+    assert data.count(stated) == 1
+    data = data.replace(stated, struct.pack("<HHI", 337, 3, extra))
+    assert probe(ByteSource(data)).info.alpha == alpha
+    assert np.array_equal(read(data).numpy(), samples[..., : 3 + alpha])

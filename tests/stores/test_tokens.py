@@ -9,6 +9,7 @@ from aiohttp import web
 
 import imgsvc_stores as stores
 from imgsvc_core import errors
+from imgsvc_stores.providers.tokens import Tokens
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -117,3 +118,20 @@ def test_who_waits_for_one_token_shares_what_comes_of_it(
         refusals = asyncio.run(run(server.url))
         assert asked == 2
         assert {type(refusal) for refusal in refusals} == {stores.StoreRefused}
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(250.0, 3), (3600.0, 1)])
+def test_tokens_are_renewed_some_minutes_before_they_expire(seconds: float, asked: int) -> None:
+    """An upload that begins with a token has to end with it."""
+    given: list[str] = []
+
+    async def ask() -> tuple[str, float]:
+        given.append(f"token {len(given)}")
+        return given[-1], seconds
+
+    async def used() -> list[str]:
+        tokens = Tokens(ask)
+        return [await tokens.current() for _ in range(3)]
+
+    assert asyncio.run(used()) == (given if asked == 3 else ["token 0"] * 3)
+    assert len(given) == asked
