@@ -141,3 +141,11 @@ def test_what_servers_would_change_or_misread_is_refused(changes: dict[str, Any]
     with pytest.raises(errors.SpecError) as caught:
         stores.parse_store({**whole, **changes})
     assert caught.value.problems[0].path.startswith(f"store.{next(iter(changes))}")
+
+
+@pytest.mark.parametrize("provider", ["alibaba"], indirect=True)
+def test_an_error_in_an_answer_of_success_is_a_failure(server: Failing, put: Put) -> None:
+    error = "<Error><Code>InternalError</Code><Message>come again</Message></Error>"
+    server.answer = lambda _: web.Response(text=error, content_type="application/xml")
+    with pytest.raises(stores.StoreUnavailable, match="InternalError: come again"):
+        put(server.url, seconds=1.5)
