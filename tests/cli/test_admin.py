@@ -130,6 +130,7 @@ def test_signing_keys_are_made_and_revoked(imgsvc: Callable[..., Any], settings:
     listed = imgsvc("signing-keys", "list", "--account", account["id"])
     assert {key["id"]: key["name"] for key in listed} == {first["id"]: "site", second["id"]: ""}
     assert first["secret"] not in json.dumps(listed)
+    assert run(["signing-keys", "list", "--account", "nobody"]) == 2
 
     async def secret(db: Database) -> str | None:
         found = await SigningKeys(db, open_vault(settings)).get(first["id"])
@@ -176,6 +177,7 @@ def test_accounts_list_what_they_used(imgsvc: Callable[..., Any], settings: Sett
     assert imgsvc("accounts", "quota", first["id"]) == {"total": 5, "used": 3, "remaining": 2}
     assert imgsvc("accounts", "quota", first["id"], "2") == {"total": 2, "used": 3, "remaining": 0}
     assert imgsvc("accounts", "quota", second["id"])["total"] == 7
+    assert imgsvc("accounts", "create", "None", "--quota", "0")["quota"] == 0
 
 
 def test_webhook_secrets_are_shown_again_until_renewed(imgsvc: Callable[..., Any]) -> None:
@@ -529,5 +531,9 @@ def test_the_cache_is_counted_and_purged(
     assert imgsvc("cache", "stats")["entries"] == 0
     assert run(["cache", "purge", url, "--account", "nobody"]) == 2
     assert "There is no account 'nobody'" in capsys.readouterr().err
-    for wrong in (["cache", "purge"], ["cache", "purge", url, "--all"]):
+    for wrong in (
+        ["cache", "purge"],
+        ["cache", "purge", url, "--all"],
+        ["cache", "purge", "--all", "--account", account],
+    ):
         assert run(wrong) == 2
