@@ -27,8 +27,7 @@ from imgsvc_http.settings import ServerSettings, WorkersSettings
 
 _TICK_SECONDS = 0.01
 _SLEEP_SECONDS = 0.2
-_WORK_SECONDS = 0.062
-_BESIDE_SECONDS = 0.3
+_WORK, _WORK_BESIDE = 5_000, 25_000  # sums
 _HOLDING = ctypes.PyDLL(None)
 _BOOK = ctypes.create_string_buffer(200)
 
@@ -97,14 +96,14 @@ def sleep() -> None:
     time.sleep(_SLEEP_SECONDS)
 
 
-def work(seconds: float = _WORK_SECONDS) -> None:
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+def work(sums: int = _WORK) -> None:
+    """Compute for some 60 ms, and longer on a slow machine."""
+    for _ in range(sums):
         sum(range(1000))
 
 
 def work_beside() -> None:
-    threading.Thread(target=work, args=[_BESIDE_SECONDS]).start()
+    threading.Thread(target=work, args=[_WORK_BESIDE]).start()
 
 
 HOLD: Mapping[str, Callable[[], None]] = {"sleep": sleep, "work": work, "thread": work_beside}
