@@ -295,14 +295,13 @@ def _run(
     limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), deadline or Deadline(limits.seconds)
     source = received(source, limits, deadline, name=options.get("name"))
-    if is_at_hand(source):
-        source = open_bytes(source, limits, name=options.get("name"))
+    opened = open_bytes(source, limits, name=options.get("name")) if is_at_hand(source) else source
     marks: dict[str, Source] = {}
     for one in wanted:
         with _naming(one.variant):
             receive_pictures(marks, one.spec, watermarks, limits, deadline)
     job = _Job(
-        source=source,
+        source=opened,
         limits=limits,
         watermarks=ReceivedWatermarks(marks, limits, deadline),
         deadline=deadline,
@@ -310,9 +309,7 @@ def _run(
         **options,
     )
     with contextlib.ExitStack() as files:  # unfinished files are removed if the work fails or the time is up
-        wanted = [
-            one if one.target is None else _with_file(one, one.target, files, job.source) for one in wanted
-        ]
+        wanted = [one if one.target is None else _with_file(one, one.target, files, source) for one in wanted]
         made = _make_in_time(job, wanted)
         for one in wanted:
             if one.target is not None:
