@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -88,6 +89,7 @@ def _become_fork_server(control: socket.socket, memory_bytes: int | None, module
     """Run in the new process as if it had been started."""
     try:
         _rename(b"imgsvc_core._runtime.worker_process")
+        _leave_all_but(control.fileno())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         from imgsvc_core._runtime.worker_process import main
 
@@ -96,6 +98,18 @@ def _become_fork_server(control: socket.socket, memory_bytes: int | None, module
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _leave_all_but(kept: int) -> None:
+    """Close files and forget handlers of the process that forked: at others' ends it would seem alive."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2 and descriptor != kept:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 def _rename(name: bytes) -> None:

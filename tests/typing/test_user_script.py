@@ -81,7 +81,7 @@ def test_signatures_tell_types(cls: type) -> None:
 
 def test_a_run_takes_every_option_of_a_batch() -> None:
     arguments = get_type_hints(imgsvc_batch.Batch.__init__)
-    for name in ("source", "target", "variants", "return"):
+    for name in ("source", "target", "variants", "in_place", "return"):
         del arguments[name]
     assert arguments == get_type_hints(imgsvc_batch.BatchOptions)
 
