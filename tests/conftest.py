@@ -89,7 +89,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Compile a part of the tests in each of several processes, which all need all of them."""
+    """Compile a part of the tests in each of several processes, which all need all of them.
+
+    Until they are collected no garbage is: looking for it takes as long as collecting them.
+    """
+    gc.disable()
     number, count = (os.environ.get(f"PYTEST_XDIST_{name}", "") for name in ("WORKER", "WORKER_COUNT"))
     if number and "tests" in session.config.args:
         files = sorted(Path(__file__).parent.rglob("test_*.py"))
@@ -124,6 +128,7 @@ def pytest_collection_finish() -> None:
     """Keep what was collected from every garbage collection, which would take half a second each."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @functools.cache
