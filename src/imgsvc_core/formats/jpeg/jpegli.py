@@ -10,6 +10,7 @@ import functools
 import struct
 from bisect import bisect_right
 from importlib.util import find_spec
+from typing import Any
 
 import pyvips
 
@@ -56,13 +57,13 @@ def pays(flat_share: float) -> bool:
     return flat_share <= _MOST_FLAT
 
 
-def encode(image: pyvips.Image, quality: int) -> bytes:
-    """Return the file, with the metadata and the profile of the picture."""
+def encode(image: pyvips.Image, quality: int, pixels: Any = None) -> bytes:
+    """Return the file, with the metadata and the profile of the picture, whose pixels may be known."""
     import pyjpegli
 
-    pixels = image.write_to_memory()
+    samples = image.write_to_memory() if pixels is None else pixels
     with encoder("jpg"):
-        encoded = pyjpegli.encode(pixels, *size_of(image), own_quality(quality))
+        encoded = pyjpegli.encode(samples, *size_of(image), own_quality(quality))
     return b"".join((_START, jpeg_segments(image), _profile(image), encoded[len(_START) :]))
 
 

@@ -36,11 +36,12 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
         if not settings.photograph:
             image = image.copy_memory()
-            examined = Examined(image, subsampling, examined.lines)
+            examined = Examined(image, subsampling, examined.pixels)
         if settings.photograph or jpegli.pays(examined.flat_share()):
             assert settings.quality is not None
-            sink.write(jpegli.encode(image, settings.quality))
+            sink.write(jpegli.encode(image, settings.quality, examined.pixels))
             return {"interlaced": False, "subsample": ":".join(subsampling)}
+    del examined  # and its pixels
     options = dict(_LEVELS[level])
     if settings.progressive is False:
         options.pop("optimize_scans", None)
