@@ -55,7 +55,7 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """All tests, the examples in docstrings among them."""
     install(session, "test", package=True)
-    everything = ["--numprocesses=auto", "--durations=25", "--doctest-modules", "src", "tests"]
+    everything = ["--numprocesses=auto", "--durations=25", "tests"]
     session.run("pytest", *(session.posargs or everything))
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from PIL import Image
 from scipy.ndimage import laplace
-from sklearn.cluster import KMeans
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec.facts import FACTS, MOST_COLORS, MOST_LETTERS
@@ -121,6 +120,8 @@ def test_blurring_takes_sharpness() -> None:
 @pytest.mark.parametrize("name", COLOR)
 def test_palette_is_as_good_as_that_of_scikit_learn(name: str) -> None:
     """Each pixel is as near to a color of the palette as to one of k-means, with as many colors."""
+    from sklearn.cluster import KMeans  # here, as it takes a second
+
     picture = reduced(name, 512)
     palette = facts_of(picture)["palette"]
     assert 1 < len(palette) <= MOST_COLORS

@@ -99,13 +99,15 @@ def test_another_size_than_the_header_told_is_damage(name: str, field: str) -> N
         load(picture, LoadSettings(all_frames=True))
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if encoded(name).animated])
 @pytest.mark.parametrize("more", [-1, 1])
-def test_another_number_of_frames_than_the_header_told_is_damage(name: str, more: int) -> None:
-    picture = probe(ByteSource(encoded(name).data))
-    picture.info = attrs.evolve(picture.info, frames=picture.info.frames + more)
-    with pytest.raises(imgsvc.CorruptImage):
-        load(picture, LoadSettings(all_frames=True))
+def test_another_number_of_frames_than_the_header_told_is_damage(more: int) -> None:
+    animated = [made for made in map(encoded, VARIANTS) if made.animated]
+    assert len(animated) > 3
+    for made in animated:
+        picture = probe(ByteSource(made.data))
+        picture.info = attrs.evolve(picture.info, frames=picture.info.frames + more)
+        with pytest.raises(imgsvc.CorruptImage):
+            load(picture, LoadSettings(all_frames=True))
 
 
 def odd_pictures() -> dict[str, bytes]:
