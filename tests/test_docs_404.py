@@ -8,19 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.support import requires
+from tests.support.browser import chromium
 
 PAGE = Path(__file__).parent.parent / "docs" / "404.html"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = requires.module("playwright.sync_api")
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import requires
+from tests.support.browser import chromium
 
 STATIC = Path(__file__).parent.parent / "docs" / "_static"
 NUMBERS = ["JPEG 6 MP to 720 x 588, blurred by 3 pixels", "imgsvc", "17.92", "2%", "38,622", "87.0", "1.01"]
@@ -30,12 +30,8 @@ FIGURES = ["1.05", "92 : 74", "a sentence about signed pictures from the cache, 
 
 @pytest.fixture(scope="module")
 def phone() -> Iterator[Any]:
-    api = requires.module("playwright.sync_api")
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser.new_context(viewport={"width": 390, "height": 800}).new_page()
-        browser.close()
 
 
 def table(row: list[str]) -> str:

@@ -18,7 +18,7 @@ from imgsvc_batch import Manifest
 from imgsvc_batch.report import write_report
 from imgsvc_core import Limits, SpecError, TargetError
 from tests.batch.pictures import VARIANTS, fill
-from tests.support import encoded, photos, requires
+from tests.support import browser, encoded, photos
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
 
@@ -40,8 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def browse(*arguments: str) -> str:
-    browser = requires.program("chromium", "chromium-browser", "google-chrome")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *arguments]
+    command = [browser.program(), "--headless", "--hide-scrollbars", *browser.FLAGS, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
 
 

@@ -15,6 +15,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.decoding import loaded_size
 from tests.support import requires
+from tests.support.browser import chromium
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
@@ -71,14 +72,11 @@ def test_the_size_is_that_of_browsers(attributes: str) -> None:
 
 
 def test_browsers_have_these_sizes() -> None:
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
-    playwright = requires.module("playwright.sync_api")
     measure = """async url => {
         const image = new Image(); image.src = url; await image.decode();
         return [image.naturalWidth, image.naturalHeight]
     }"""
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         found = {
             attributes: tuple(
@@ -86,7 +84,6 @@ def test_browsers_have_these_sizes() -> None:
             )
             for attributes in AS_IN_BROWSERS
         }
-        browser.close()
     assert found == AS_IN_BROWSERS
 
 

@@ -13,7 +13,7 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
-from tests.support import requires
+from tests.support import browser
 from tests.support.photos import as_vips, coffee
 
 pytest.importorskip("fontpkg_inter")
@@ -51,9 +51,8 @@ def font(slant: str) -> str:
 
 def shown(folder: Path, page: str, width: int, height: int) -> Any:
     """Pixels of a page in Chromium."""
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
     (folder / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{page}", encoding="utf-8")
-    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command = [browser.program(), "--headless", "--hide-scrollbars", *browser.FLAGS]
     target = folder / "shot.png"
     subprocess.run(
         [

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.support import forked_services, requires
+from tests.support import browser, forked_services
 
 WAIT_MS = 60_000  # machines that run tests may be busy
 
@@ -49,12 +49,8 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    api = requires.module("playwright.sync_api")
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+    with browser.chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

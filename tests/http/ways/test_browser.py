@@ -18,7 +18,7 @@ from PIL import Image
 from imgsvc_urls import Signer
 from tests.http.service_process import Service
 from tests.http.ways.web_origin import Page, web_origin
-from tests.support import requires
+from tests.support.browser import chromium
 
 _WAIT_MS = 60_000  # machines that run tests may be busy
 
@@ -46,13 +46,9 @@ Open = Callable[..., Opened]
 @pytest.fixture(scope="module")
 def browser(delivering: Service) -> Iterator[Any]:
     """Chromium, which trusts the certificate of the service."""
-    api = requires.module("playwright.sync_api")
-    program = requires.program("chromium", "chromium-browser", "google-chrome")
     trust = f"--ignore-certificate-errors-spki-list={_key_hash(delivering.certificate)}"
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", trust])
+    with chromium(trust) as browser:
         yield browser
-        browser.close()
 
 
 def _key_hash(file: Path) -> str:
