@@ -47,7 +47,8 @@ def in_own_format(spec: Spec, info: ImageInfo) -> Spec:
         )
     if info.more_pages:
         raise TargetError(
-            "In place a result must have all pages of its source, got the first: write it to another file."
+            "In place a result must have all pages and pictures of its source, got the first: write it to "
+            "another file."
         )
     return _with_format(spec, info.format)
 

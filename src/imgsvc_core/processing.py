@@ -594,7 +594,7 @@ def _encode(
 
 def _finished(encoded: Encoded, plan: Plan, timing: Timing, *, name: str = "") -> Finished:
     info = attrs.evolve(encoded.info, name=name) if name else encoded.info
-    notes = (*plan.losses(info.format), *encoded.notes)
+    notes = (*plan.losses(info.format, more_pages=info.more_pages), *encoded.notes)
     return Finished(output=info, data=encoded.data, notes=notes, timing=timing)
 
 

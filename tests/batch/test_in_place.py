@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import random
 import signal
@@ -22,6 +23,7 @@ from imgsvc_batch import Batch, Event, Manifest, default_manifest, preview, run_
 from imgsvc_core import SpecError, TargetError, inspect, process
 from imgsvc_core.targets import replace_file
 from tests.batch.pictures import results
+from tests.support import encoded, requires
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
@@ -193,16 +195,68 @@ def test_frames_stay(folder: Path) -> None:
         assert (folder / name).read_bytes() != before[name]
 
 
-def test_pages_stay(folder: Path) -> None:
-    pages = [Image.new("RGB", (40, 30), color) for color in ("red", "lime")]
-    path = folder / "pages.tif"
-    pages[0].save(path, save_all=True, append_images=pages[1:])
+def several(color: str, path: Path, comment: bytes = b"") -> None:
+    """Write two pictures into one file."""
+    pages = [Image.new("RGB", (64, 48), color) for color in ("red", color)]
+    pages[1].info["comment"] = comment
+    if path.suffix == ".heic":
+        requires.module("pillow_heif")
+        from pillow_heif import from_pillow
+
+        file = from_pillow(pages[0])
+        file.add_from_pillow(pages[1])
+        file.save(path)
+    else:
+        kind = "MPO" if path.suffix == ".jpg" else None
+        pages[0].save(path, kind, save_all=True, append_images=pages[1:])
+
+
+@pytest.mark.parametrize("name", ["pages.tif", "pages.jpg", "pages.heic"])
+def test_pages_and_further_pictures_stay(folder: Path, name: str) -> None:
+    path = folder / name
+    several("lime", path)
     before = path.read_bytes()
-    told = events(folder, SMALL)["pages.tif"]
-    assert told.message.startswith("In place a result must have all pages of its source, got the first")
+    told = events(folder, SMALL)[name]
+    assert told.message.startswith(
+        "In place a result must have all pages and pictures of its source, got the"
+    )
     assert path.read_bytes() == before
-    assert process(path).notes == ("Only the first page is kept.",)
-    pages[0].resize((2000, 2000)).save(path)
+    assert process(path).notes == ("Only the first picture of the file is kept.",)
+
+
+def test_further_pictures_that_stay_with_their_pixels_are_no_loss(tmp_path: Path) -> None:
+    several("lime", tmp_path / "pages.jpg")
+    for metadata, lost in {"keep": 0, "strip": 1}.items():
+        kept = process(tmp_path / "pages.jpg", {"output": {"keep_pixels": True, "metadata": metadata}})
+        assert Image.open(io.BytesIO(kept.data)).format == ("JPEG" if lost else "MPO")
+        assert len(kept.notes) == lost
+
+
+def test_frames_beside_a_picture_are_further_pictures() -> None:
+    still = encoded.heic().data
+    movie = (8).to_bytes(4, "big") + b"moov"
+    assert not inspect(still).more_pages
+    assert inspect(still + movie).more_pages
+
+
+def test_previews_and_gain_maps_are_no_further_pictures(folder: Path) -> None:
+    path = folder / "phone.jpg"
+    several("gray", path, b'xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/"')
+    assert not inspect(path).more_pages
+    several("gray", path)
+    assert inspect(path).more_pages
+    data = bytearray(path.read_bytes())
+    second = data.index(b"MPF\0") + 4 + 50 + 16  # the kind in the second entry of Pillow
+    data[second : second + 4] = b"\2\0\1\0"
+    path.write_bytes(data)
+    assert not inspect(path).more_pages
+
+
+def test_copies_of_pages_are_none(folder: Path) -> None:
+    path = folder / "pages.tif"
+    several("lime", path)
+    assert inspect(path).more_pages
+    Image.new("RGB", (2000, 2000), "red").save(path)
     with_copies = pyvips.Image.new_from_file(str(path))
     with_copies.tiffsave(str(path) + "f", pyramid=True, tile=True)
     assert not inspect(path).more_pages

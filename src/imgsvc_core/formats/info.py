@@ -88,7 +88,7 @@ class ImageInfo:
         default=(), metadata={"doc": "Smaller sizes at which the file can be decoded, largest first."}
     )
     more_pages: bool = attrs.field(
-        default=False, metadata={"doc": "Whether a TIFF has further pages, which are not read."}
+        default=False, metadata={"doc": "Whether the file has further pages or pictures, which are not read."}
     )
     lossless: bool = attrs.field(
         default=False,

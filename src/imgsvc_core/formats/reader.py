@@ -46,6 +46,11 @@ class HeaderReader:
         self.most_inlined = most_inlined
         self.size = source.size - base if size is None else size
 
+    @property
+    def start(self) -> int:
+        """Where offset 0 is in the source."""
+        return self._base
+
     def read(self, offset: int, length: int) -> bytes:
         """Return exactly ``length`` bytes from ``offset``."""
         begin = offset - self._block_start

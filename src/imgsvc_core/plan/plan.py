@@ -86,16 +86,19 @@ class Plan:
                 faces = tracked(faces, step, planned.before, planned.after)
         return faces
 
-    def losses(self, format: str) -> list[str]:
-        """Return a sentence for each loss: frames, pages and transparency."""
+    def losses(self, format: str, *, more_pages: bool = False) -> list[str]:
+        """Return a sentence for each loss: frames, pages and transparency.
+
+        ``more_pages`` tells that the result has those of the source.
+        """
         row = FORMATS[format]
         sentences = []
         if self.frames < self.info.frames:
             kept, are = ("the first", "is") if self.frames == 1 else (f"the first {self.frames}", "are")
             kept = f"number {self.frame + 1}" if self.frame else kept
             sentences.append(f"Only {kept} of {self.info.frames} frames {are} kept.")
-        if self.info.more_pages:
-            sentences.append("Only the first page is kept.")
+        if self.info.more_pages and not more_pages:
+            sentences.append("Only the first picture of the file is kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
             sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
         return sentences

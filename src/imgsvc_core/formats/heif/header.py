@@ -9,9 +9,10 @@ from typing import NamedTuple
 import attrs
 
 from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
-from imgsvc_core.formats.heif.sequence import Sequence, read_sequence
+from imgsvc_core.formats.heif.sequence import Sequence, read_movie, read_sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.rgb_space import RgbSpace, from_code_points
@@ -82,8 +83,8 @@ class HeifHeader:
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
-    Of an animated AVIF they are those of its frames. Further pictures of the file (bursts, thumbnails) and
-    image sequences of HEIC are not counted. The coded data may state colors as well, which is ignored, as
+    Of an animated AVIF they are those of its frames. Further pictures of the file, such as those of a burst,
+    and image sequences of HEIC are not counted. The coded data may state colors as well, which is ignored, as
     ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
@@ -104,10 +105,13 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
         alpha=_has_alpha(reader, items),
         decoded_pixels=decoded if decoded > width * height else None,
         profile=profile,
+        more_pages=bool(items.further),
         rgb_space=None if profile or colors is None else _rgb_space(reader, items, colors),
     )
     if info.format == "avif" and (sequence := read_sequence(reader)) and len(sequence.delays) > 1:
         info = _animated(reader, info, sequence)
+    elif _has_movie(reader):
+        info = attrs.evolve(info, more_pages=True)
     return info, HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
 
 
@@ -131,6 +135,14 @@ def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> Ima
         delays=sequence.delays,
         plays=sequence.plays,
     )
+
+
+def _has_movie(reader: HeaderReader) -> bool:
+    """Return True if frames lie beside the primary picture. What follows that picture may be damaged."""
+    try:
+        return read_movie(reader) is not None
+    except CorruptImage:
+        return False
 
 
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
@@ -13,8 +15,19 @@ from imgsvc_core.formats.reader import HeaderReader
 _MOST_ITEMS = 65_536
 _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture states its size
 _IN_FILE, _IN_ITEM_DATA = 0, 1
+_PICTURES = frozenset({b"hvc1", b"av01", b"avc1", b"jpeg", b"j2k1", b"unci", b"grid", b"iovl", b"iden"})
+_HIDDEN = 1  # flag of an item
 _METADATA_KINDS = (b"Exif", b"mime")
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
+
+
+class _Stated(NamedTuple):
+    """Number and kind of an item, where the kind is, and if the item is not to be shown by itself."""
+
+    item: int
+    kind: bytes
+    kind_at: int
+    hidden: bool
 
 
 @frozen
@@ -23,7 +36,8 @@ class Items:
 
     ``parts`` are the pictures that a derived one is made of, and ``auxiliaries`` those that belong to it,
     such as its transparency. ``places`` are where the data of derived pictures begins. ``premultiplied`` are
-    the pictures whose colors are multiplied by their alpha. ``boxes`` hold all of this.
+    the pictures whose colors are multiplied by their alpha. ``further`` are other pictures to be shown, and
+    no thumbnails. ``boxes`` hold all of this.
     """
 
     primary: int
@@ -33,6 +47,7 @@ class Items:
     auxiliaries: Mapping[int, tuple[int, ...]]
     places: Mapping[int, int]
     premultiplied: frozenset[int]
+    further: frozenset[int]
     boxes: Mapping[bytes, FileBox]
 
 
@@ -63,6 +78,7 @@ def read_items(reader: HeaderReader) -> Items:
     parts: dict[int, tuple[int, ...]] = {}
     auxiliaries: dict[int, tuple[int, ...]] = {}
     premultiplied: set[int] = set()
+    thumbnails: set[int] = set()
     for kind, source, targets in _read_references(reader, boxes[b"iref"]) if b"iref" in boxes else ():
         if kind == b"dimg":
             parts[source] = (*parts.get(source, ()), *targets)
@@ -71,17 +87,23 @@ def read_items(reader: HeaderReader) -> Items:
                 auxiliaries[target] = (*auxiliaries.get(target, ()), source)
         elif kind == b"prem":
             premultiplied.add(source)
-    stated = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
-    kinds = {item: kind for item, kind, _ in stated}
+        elif kind == b"thmb":
+            thumbnails.add(source)
+    stated = list(_read_kinds(reader, boxes[b"iinf"])) if b"iinf" in boxes else []
+    kinds = {one.item: one.kind for one in stated}
+    number = reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0]
+    shown = {one.item for one in stated if one.kind in _PICTURES and not one.hidden}
+    belonging = itertools.chain({number}, thumbnails, *parts.values(), *auxiliaries.values())
     placed = not _CANVAS_AT.keys().isdisjoint(kinds.values()) and b"iloc" in boxes
     return Items(
-        reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0],
+        number,
         kinds,
         _read_properties(reader, boxes[b"iprp"]),
         parts,
         auxiliaries,
         _places(reader, boxes) if placed else {},
         frozenset(premultiplied),
+        frozenset(shown.difference(belonging)),
         boxes,
     )
 
@@ -99,7 +121,7 @@ def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int
 def locate(reader: HeaderReader, kind: bytes) -> Location:
     """Return where the first item of a kind is. The file must have one, in one piece."""
     boxes = _read_meta(reader)
-    number = next(number for number, found, _ in _read_kinds(reader, boxes[b"iinf"]) if found == kind)
+    number = next(one.item for one in _read_kinds(reader, boxes[b"iinf"]) if one.kind == kind)
     return next(place for place in _read_locations(reader, boxes[b"iloc"]) if place.item == number)
 
 
@@ -109,13 +131,13 @@ def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
     if b"iinf" not in boxes or b"iloc" not in boxes:
         return
     places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}
-    for number, kind, kind_at in _read_kinds(reader, boxes[b"iinf"]):
-        if kind == b"Exif" and number in places:
-            place = places[number]
+    for one in _read_kinds(reader, boxes[b"iinf"]):
+        if one.kind == b"Exif" and one.item in places:
+            place = places[one.item]
             whole = place.method == _IN_FILE and place.pieces == 1
             length = _number(reader, place.field + place.size, place.length_size) if whole else 0
             content = reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
-            yield ExifBlock(kind_at, content)
+            yield ExifBlock(one.kind_at, content)
 
 
 def metadata_places(
@@ -126,7 +148,7 @@ def metadata_places(
     Return None if the data of one is in several pieces or in another file.
     """
     kinds = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
-    described = {number: kind for number, kind, _ in kinds if kind in _METADATA_KINDS}
+    described = {one.item: one.kind for one in kinds if one.kind in _METADATA_KINDS}
     if not described:
         return []
     found = []
@@ -157,13 +179,15 @@ def boxes_of(reader: HeaderReader, meta: FileBox) -> Mapping[bytes, FileBox]:
     return {box.kind: box for box in reversed(list(read_boxes(reader, meta.start + 4, meta.end)))}
 
 
-def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[tuple[int, bytes, int]]:
-    """Yield number and kind of each item, and where the kind is; entries before version 2 tell none."""
+def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[_Stated]:
+    """Yield what the file states of each item; entries before version 2 tell no kind."""
     for entry in read_boxes(reader, box.start + (8 if reader.byte(box.start) else 6), box.end):
         version = reader.byte(entry.start)
         if entry.kind == b"infe" and version >= 2:
             layout = ">I2x4s" if version > 2 else ">H2x4s"
-            yield *reader.unpack(layout, entry.start + 4), entry.start + struct.calcsize(layout)
+            item, kind = reader.unpack(layout, entry.start + 4)
+            hidden = bool(reader.byte(entry.start + 3) & _HIDDEN)
+            yield _Stated(item, kind, entry.start + struct.calcsize(layout), hidden)
 
 
 def _places(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:

@@ -15,6 +15,7 @@ from imgsvc_core.formats.directory import (
     valid_orientation,
 )
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.jpeg.multi_picture import INDEX_PREFIX, has_more_pictures
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -96,6 +97,7 @@ class JpegHeader:
 
     ``density`` is the resolution by EXIF or JFIF, and None if they state it in an odd way.
     ``bare`` is True if the file holds no metadata besides.
+    ``more_pictures`` is True if others follow in the file, which are not read.
     ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
     ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
     ``adjacent`` is True if nothing lies between segments.
@@ -112,6 +114,7 @@ class JpegHeader:
     bare: bool
     adjacent: bool
     in_one_scan: bool
+    more_pictures: bool
     scan: int | None
 
     def info(self, reader: HeaderReader) -> ImageInfo:
@@ -129,6 +132,7 @@ class JpegHeader:
             bytes=reader.size,
             orientation=self.orientation,
             profile=self.profile,
+            more_pages=self.more_pictures,
             lossless=lossless,
         )
 
@@ -143,7 +147,7 @@ def read_header(reader: HeaderReader) -> JpegHeader:
     frame: FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
     exif: list[ExifBlock] = []
-    profile, transform = False, None
+    profile, transform, more = False, None, False
     segments, adjacent, end = [], True, 2
     for marker, start, length in _segments(reader):
         segments.append(Segment(marker, start, length))
@@ -157,8 +161,12 @@ def read_header(reader: HeaderReader) -> JpegHeader:
         elif marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX:
             head = len(EXIF_PREFIX)
             exif.append(ExifBlock(start, reader.part(start + head, length - head)))
-        elif marker == _APP2 and reader.read(start, min(12, length)) == b"ICC_PROFILE\0":
-            profile = True
+        elif marker == _APP2:
+            name = reader.read(start, min(12, length))
+            profile = profile or name == b"ICC_PROFILE\0"
+            if name.startswith(INDEX_PREFIX):
+                head = len(INDEX_PREFIX)
+                more = more or has_more_pictures(reader.part(start + head, length - head))
         elif marker == _APP14 and length >= 12 and reader.read(start, 5) == b"Adobe":
             transform = reader.byte(start + 11)
     if frame is None:
@@ -178,6 +186,7 @@ def read_header(reader: HeaderReader) -> JpegHeader:
         bare=not any(segment.marker in _METADATA for segment in segments),
         adjacent=adjacent,
         in_one_scan=whole and frame.marker not in _PROGRESSIVE,
+        more_pictures=more,
         scan=end if whole and adjacent and frame.sequential else None,
     )
 
