@@ -4,7 +4,8 @@
 service, and leaves it to its own parent, whose child it is then. Tests know processes that listen by the last
 argument.
 
-It has loaded what workers need as well. So a service forks its first fork server. Later ones start as usual.
+It has loaded what workers need as well, and what services load when they need it, as the engine of webhooks.
+So a service forks its first fork server. Later ones start as usual.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ from tests.support.commands import take_over
 from tests.support.forked_workers import ForkedWorkers
 
 _LOADED = (
+    "dbos",
     "imgsvc_cli.commands.playground",
     "imgsvc_cli.commands.serve",
     "imgsvc_http.serve",
     "imgsvc_http.server.log",
     "imgsvc_http.state.failures",
     "imgsvc_http.workers.tasks",
+    "redis.asyncio",
+    "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "uvloop",
 )

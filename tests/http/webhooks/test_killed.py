@@ -25,8 +25,8 @@ from tests.support import encoded, servers
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-REQUESTS, KILLS = 200, 20
-KEYED_KILLS, KEYED_AT_ONCE = 6, 24
+REQUESTS, KILLS = 80, 8
+KEYED_KILLS, KEYED_AT_ONCE = 3, 24
 SETTINGS = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "1,2,3,5,8"}
 _ENDS = {"/good": ("delivered", 200), "/slow": ("delivered", 200), "/flaky": ("delivered", 200)}
 
@@ -98,7 +98,7 @@ def moody(receiver: Receiver) -> None:
     receiver.answers |= {"/bad": [404], "/slow": [slow], "/flaky": [flaky]}
 
 
-async def test_no_webhook_is_lost_when_the_service_is_killed_twenty_times(tmp_path: Path) -> None:
+async def test_no_webhook_is_lost_when_the_service_is_killed_again_and_again(tmp_path: Path) -> None:
     """Each ends delivered or failed and counts once, records agree, only unsettled posts are repeated."""
     chance = random.Random(11)
     photo = encoded.jpeg().data
@@ -115,7 +115,7 @@ async def test_no_webhook_is_lost_when_the_service_is_killed_twenty_times(tmp_pa
         asked += 1
         path = chance.choice(("/good", "/good", "/slow", "/flaky", "/bad"))
         webhook: dict[str, object] = {"url": f"{receiver.url}{path}"}
-        if delay := chance.choice((0, 0, 1, 2, 5, 10)):
+        if delay := chance.choice((0, 0, 1, 2, 5)):
             webhook["delay"] = delay
         await asyncio.sleep(chance.uniform(0, 1))
         try:
