@@ -153,7 +153,7 @@ def imgsvc(job: Job, scaling: str = "fast") -> Callable[[], bytes]:
     output: dict[str, Any] = {
         "jpeg": {"format": "jpg", "quality": _QUALITY, "encoding": "baseline", "effort": 4},
         "webp": {"format": "webp", "quality": _QUALITY, "effort": 6},
-        "avif": {"format": "avif", "quality": 50, "effort": 2},
+        "avif": {"format": "avif", "quality": 50, "effort": 2, "subsampling": "420"},
         "gif": {"format": "gif", "effort": 4},
         "png": {"format": "png", **({"colors": 256} if job.colors else {})},
     }[job.format]

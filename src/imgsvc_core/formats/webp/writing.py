@@ -49,6 +49,9 @@ _ANIMATED, _TRANSPARENT = 0x02, 0x10
 _UNIT_DELAY = 100  # milliseconds; libvips lengthens delays of up to 10
 _LONGEST_DELAY = (1 << 24) - 1
 _MOST_PLAYS = 65_535
+# The default for opaque stills with loss, which become 3 % smaller by it. Alpha and exact pixels would become
+# no smaller, in up to 40 times the time.
+_OPAQUE_EFFORT = 7
 _MOST_COPIED = 1 << 19  # pixels, of which a copy or two take little memory
 
 
@@ -67,7 +70,7 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
     image, subsampling = choose_subsampling(image, settings)
     options: dict[str, object] = {
         "Q": settings.quality, "lossless": settings.lossless, "keep": keep_profile(image),
-        "effort": codec_effort("webp", settings.effort), "smart_subsample": subsampling == "444",
+        "effort": _effort(settings, image.bands, frame_count(image)), "smart_subsample": subsampling == "444",
     }  # fmt: skip
     facts: SavedFacts = {"colorspace": "srgb", "subsample": None if settings.lossless else "4:2:0"}
     frames = frame_count(image)
@@ -113,9 +116,15 @@ def encode(pixels: Any, settings: SaveSettings) -> bytes:
     from PIL import Image, WebPImagePlugin  # noqa: F401  (or Pillow loads all of its formats)
 
     encoded = io.BytesIO()
-    effort = codec_effort("webp", settings.effort)
+    effort = _effort(settings, pixels.shape[2])
     Image.fromarray(pixels).save(encoded, "WEBP", quality=settings.quality, method=effort)
     return encoded.getvalue()
+
+
+def _effort(settings: SaveSettings, bands: int, frames: int = 1) -> int | str:
+    """Return what the encoder is told for the effort that is asked for, or for the default one."""
+    opaque = bands == 3 and frames == 1 and not settings.lossless
+    return codec_effort("webp", _OPAQUE_EFFORT if settings.effort is None and opaque else settings.effort)
 
 
 @frozen

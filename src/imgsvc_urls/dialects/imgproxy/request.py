@@ -33,7 +33,7 @@ _FULL_COLOR_QUALITY = 90  # from which libvips keeps the resolution of color
 _LARGEST_SIGMA = 65_535
 _LEAST_AVIF = 16  # pixels; smaller pictures get another format
 _FASTEST_AVIF = 9
-_GIF_EFFORT = 6
+_GIF_EFFORT = _WEBP_EFFORT = 6
 _FITTED = ("webp", "avif", "heic", "gif", "ico")  # formats whose results are made smaller until they fit
 _SYMMETRIC: Mapping[tuple[bool, ...], Literal["horizontal", "vertical", "both"] | None] = {
     (False, False): None, (True, False): "horizontal", (False, True): "vertical", (True, True): "both",
@@ -256,7 +256,10 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
             {"encoding": "baseline"} if format_ == "jpg" else {"effort": _avif_effort(encoding.avif_speed)}
         )
     elif format_ == "webp":
-        output["subsampling"] = "420"  # without the sharp edges that it can have in color
+        output |= {
+            "subsampling": "420",
+            "effort": _WEBP_EFFORT,
+        }  # without the sharp edges that it can have in color
     elif format_ == "gif":
         output |= {"palettes": "libvips", "effort": _GIF_EFFORT}
     output |= _of_pro(options.pro, format_)
