@@ -25,7 +25,7 @@ _SMALL = {
     "tiny": lambda: photos.astronaut()[100:132, 150:182],
     "flat": lambda: np.ascontiguousarray(poster()[:96, :128]),
 }
-_SHORT = {"photograph": 0.02, "tiny": 0.05, "flat": 1}
+_SHORT = {"photograph": 0.02, "tiny": 0.07, "flat": 1}
 _WITH_QUALITY = [name for name in OUTPUT_NAMES if FORMATS[name].quality is not None]
 
 
