@@ -7,13 +7,11 @@ import math
 import unicodedata
 from collections.abc import Hashable
 from html import escape
-from math import prod
 from typing import Any
 
 import attrs
 import pyvips
 
-from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.libvips import check_text_not_forked
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
@@ -22,10 +20,11 @@ from imgsvc_core.fonts import allowed_fonts, catalog
 from imgsvc_core.pixels.blending import flat
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined, shadow_of
+from imgsvc_core.pixels.layers.letters import Letters, in_memory_if_small, is_small
 from imgsvc_core.pixels.shapes import apply_mask
+from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.texts import Run, TextPlan
-from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers import Text
 
 _UNIT = 1024  # units of Pango in a pixel
@@ -36,29 +35,8 @@ _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
 _VIRAMA = 9
-_MOST_KEPT, _MOST_KEPT_BYTES = 16, 1 << 19
+_MOST_KEPT = 16
 _OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
-
-
-@frozen
-class _Set:
-    """A layout as libvips drew it, its letters larger by a factor, and its height in pixels.
-
-    ``image`` is the alpha of letters that have one color, or colors and alpha. Its left and top are pixels of
-    the larger letters.
-    """
-
-    image: pyvips.Image
-    left: int
-    top: int
-    zoom: int
-    height: int
-
-    @property
-    def right(self) -> int:
-        """Its right end in pixels."""
-        width: int = self.image.get("width")
-        return math.ceil((self.left + width) / self.zoom)
 
 
 drawn_texts: dict[Hashable, Drawn] = {}
@@ -72,8 +50,7 @@ def draw_text(laid: Laid) -> Drawn:
     if (known := drawn_texts.get(key)) is not None:
         return known
     drawn = _drawn_anew(laid)
-    if prod(size_of(drawn.image)) * drawn.image.get("bands") <= _MOST_KEPT_BYTES:
-        drawn = attrs.evolve(drawn, image=in_memory(drawn.image))
+    if is_small(drawn.image):
         if len(drawn_texts) >= _MOST_KEPT:
             drawn_texts.clear()
         drawn_texts[key] = drawn
@@ -119,7 +96,7 @@ class _Layout:
         possible = int(_LONGEST / (self.size * len(self.plan.letters) + (self.width or 0)))
         return max(1, min(possible, attrs.evolve(self.plan, size=self.size).zoom))
 
-    def set(self) -> _Set:
+    def set(self) -> Letters:
         """Draw it, and measure its height by a transparent line below it."""
         if self.width is None and "\n" not in self._kept():
             image, height = self._image(), round(self.pitch)
@@ -137,7 +114,7 @@ class _Layout:
             top -= _depth(self._marker(0), self._font) % self.zoom
         if self.width is not None:
             image = _without_rows_below(image, height * self.zoom - top, self.zoom)
-        return _Set(image, left, top, self.zoom, height)
+        return Letters(image, left, top, self.zoom, height)
 
     @property
     def _room(self) -> int:
@@ -184,7 +161,7 @@ class _Layout:
         marked, spread = (self._image(marker=True, spread=spread) for spread in (0, _SPREAD))
         return _bottom(spread) - _bottom(marked) <= lines * _SPREAD
 
-    def limited(self, height: int | None) -> tuple[_Layout, _Set]:
+    def limited(self, height: int | None) -> tuple[_Layout, Letters]:
         """Return the layout with an ellipsis where the most lines end, and what it looks like."""
         most = self.plan.asked.lines
         if most is None and height is not None:
@@ -288,18 +265,23 @@ def _fitted(layout: _Layout, height: int | None) -> _Layout:
     return _Layout(layout.plan, low, layout.width)
 
 
-def _drawn(layout: _Layout, drawn: _Set, height: int | None, side: int) -> Drawn:
+def _drawn(layout: _Layout, drawn: Letters, height: int | None, side: int) -> Drawn:
     """Return the letters with what lies behind them. Percent of shadows are of a side."""
     asked, color, logical = layout.plan.asked, layout.plan.only_color, drawn.height
     color = color and attrs.evolve(color, alpha=255)  # the letters have its alpha
-    image, left, top = _reduced(drawn, color)
-    width, left = (image.width, 0) if layout.width is None else (layout.width, left)
+    ink, left, top = drawn.size, drawn.left // drawn.zoom, drawn.top // drawn.zoom
+    width, left = (ink.width, 0) if layout.width is None else (layout.width, left)
     if height is not None:
         top += (height - logical) // 2
     box = asked.background
     padding = box.padding.pixels(layout.size) if box else 0
     across, down = width + 2 * padding, (logical if height is None else height) + 2 * padding
     left, top = left + padding, top + padding
+    if not (asked.shadow or asked.outline or box):
+        margin = max(0, -left, -top, left + ink.width - across, top + ink.height - down)
+        inside = Box(left + margin, top + margin, across + 2 * margin, down + 2 * margin)
+        return Drawn(drawn.within(inside, in_one_color=color is not None), margin, color)
+    image = drawn.within(Box(0, 0, *ink), in_one_color=color is not None)
     thick = asked.outline.width.of(layout.size) if asked.outline else 0.0
     border = math.ceil(thick)
     sides = image.width + 2 * border, image.height + 2 * border
@@ -319,9 +301,6 @@ def _drawn(layout: _Layout, drawn: _Set, height: int | None, side: int) -> Drawn
         *(x + picture.width - across for picture, x, _ in layers),
         *(y + picture.height - down for picture, _, y in layers),
     )
-    if not below and box is None:
-        place = left + margin, top + margin
-        return Drawn(letters.embed(*place, across + 2 * margin, down + 2 * margin), margin, color)
     if color:
         layers[-1] = (flat(letters, color), *layers[-1][1:])
     canvas = pyvips.Image.black(across, down, bands=4).copy(interpretation="srgb")
@@ -332,22 +311,7 @@ def _drawn(layout: _Layout, drawn: _Set, height: int | None, side: int) -> Drawn
     canvas = canvas.embed(margin, margin, across + 2 * margin, down + 2 * margin)
     for picture, x, y in layers:
         canvas = canvas.composite2(picture, "over", x=x + margin, y=y + margin)
-    return Drawn(canvas.cast("uchar").copy(interpretation="srgb"), margin)
-
-
-def _reduced(drawn: _Set, color: Color | None) -> tuple[pyvips.Image, int, int]:
-    """Return the letters at their size, and left and top of them. ``color`` is that of all, if known."""
-    image, zoom = drawn.image, drawn.zoom
-    if zoom > 1:
-        across, down = drawn.left % zoom, drawn.top % zoom
-        width, height = math.ceil((across + image.width) / zoom), math.ceil((down + image.height) / zoom)
-        image = image.embed(across, down, width * zoom, height * zoom)
-        if color is None:
-            image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
-            image = image.copy(interpretation="srgb")
-        else:  # six times as fast
-            image = image.shrink(zoom, zoom)
-    return image, drawn.left // zoom, drawn.top // zoom
+    return Drawn(in_memory_if_small(canvas.cast("uchar").copy(interpretation="srgb")), margin)
 
 
 def _bottom(image: pyvips.Image) -> int:

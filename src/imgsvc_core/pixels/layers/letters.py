@@ -1,0 +1,84 @@
+"""Letters as libvips draws them, and reduced to their size."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+
+import pyvips
+
+from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core.formats.vips import to_array
+from imgsvc_core.plan.geometry import Box, Size
+
+_SMALL_BYTES = 1 << 19
+
+
+@frozen
+class Letters:
+    """A layout as libvips drew it, its letters larger by a factor, and its height in pixels.
+
+    ``image`` is the alpha of letters that have one color, or colors and alpha. Its left and top are pixels of
+    the larger letters.
+    """
+
+    image: pyvips.Image
+    left: int
+    top: int
+    zoom: int
+    height: int
+
+    @property
+    def size(self) -> Size:
+        """The size in pixels of what the letters touch."""
+        across, down = self.left % self.zoom, self.top % self.zoom
+        width, height = size_of(self.image)
+        return Size(math.ceil((across + width) / self.zoom), math.ceil((down + height) / self.zoom))
+
+    @property
+    def right(self) -> int:
+        """The right end in pixels."""
+        width: int = self.image.get("width")
+        return math.ceil((self.left + width) / self.zoom)
+
+    def within(self, box: Box, *, in_one_color: bool) -> pyvips.Image:
+        """Return the letters in pixels, at left and top of a box in a picture of its size."""
+        if self.zoom == 1:
+            return in_memory_if_small(self.image.embed(*box))
+        return self._alpha_within(box) if in_one_color else in_memory_if_small(self._reduced().embed(*box))
+
+    def _reduced(self) -> pyvips.Image:
+        zoom, (width, height) = self.zoom, self.size
+        image = self.image.embed(self.left % zoom, self.top % zoom, width * zoom, height * zoom)
+        image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
+        return image.copy(interpretation="srgb")
+
+    def _alpha_within(self, box: Box) -> pyvips.Image:
+        import numpy as np  # has the means when libvips has built its operations
+
+        zoom, (width, height) = self.zoom, self.size
+        across, down = self.left % zoom, self.top % zoom
+        larger = to_array(self.image)[..., 0]
+        rows, columns = larger.shape
+        high = np.zeros((height, width * zoom), np.uint16)
+        for row in range(min(zoom, rows)):
+            part, first = larger[row::zoom], (down + row) // zoom
+            high[first : first + len(part), across : across + columns] += part
+        sums = high[:, ::zoom] + zoom**2 // 2
+        for column in range(1, zoom):
+            sums += high[:, column::zoom]
+        alpha = np.zeros((box.height, box.width), np.uint8)
+        alpha[box.top : box.top + height, box.left : box.left + width] = sums // zoom**2
+        return pyvips.Image.new_from_memory(alpha.data, box.width, box.height, 1, "uchar")
+
+
+def in_memory_if_small(image: pyvips.Image) -> pyvips.Image:
+    """Compute a picture into memory, if it is small enough to be kept there."""
+    return in_memory(image) if is_small(image) else image
+
+
+def is_small(image: pyvips.Image) -> bool:
+    """Return True for a picture that may be kept in memory."""
+    return prod(size_of(image)) * int(image.get("bands")) <= _SMALL_BYTES
