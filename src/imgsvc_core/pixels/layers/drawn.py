@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import attrs
+from typing import Any
+
 import pyvips
 
 from imgsvc_core._runtime.records import frozen
@@ -16,12 +17,14 @@ from imgsvc_core.spec import Color
 class Drawn:
     """A picture with alpha, and how far it reaches beyond each edge of the box of its layer.
 
-    With a ``color`` the picture is its alpha alone.
+    With a ``color`` the picture is its alpha alone. ``array`` has the same samples, (height, width), if they
+    are at hand.
     """
 
     image: pyvips.Image
     margin: int = 0
     color: Color | None = None
+    array: Any = None
 
     @property
     def box(self) -> Size:
@@ -39,7 +42,7 @@ class Drawn:
         """The part that is not transparent, as its own box."""
         alpha = self.image if self.color is not None else self.image.extract_band(self.image.bands - 1)
         box = alpha.find_trim(threshold=0, background=[0], line_art=True)
-        return attrs.evolve(self, image=self.image.crop(*box), margin=0) if box[2] else self
+        return Drawn(self.image.crop(*box), 0, self.color) if box[2] else self
 
     def within(self, margin: int) -> Drawn:
         """Return the same with a margin that is at least as large."""
@@ -47,6 +50,5 @@ class Drawn:
         if more <= 0:
             return self
         width, height = size_of(self.image)
-        return attrs.evolve(
-            self, image=self.image.embed(more, more, width + 2 * more, height + 2 * more), margin=margin
-        )
+        image = self.image.embed(more, more, width + 2 * more, height + 2 * more)
+        return Drawn(image, margin, self.color)

@@ -54,8 +54,8 @@ def lay_in_array(pixels: Any, laid: Laid, drawn: Drawn, threads: int | None) -> 
     below = pixels[part.top : part.top + part.height, part.left : part.left + part.width]
     left, upper = part.left - left, part.top - upper
     if drawn.color is not None:
-        alpha = to_array(top)[upper : upper + part.height, left : left + part.width, 0]
-        _mix(below, drawn.color.rgb, alpha)
+        alpha = to_array(top)[..., 0] if drawn.array is None else drawn.array
+        _mix(below, drawn.color.rgb, alpha[upper : upper + part.height, left : left + part.width])
     else:
         ground = from_array(below)
         limit_threads(ground, threads)

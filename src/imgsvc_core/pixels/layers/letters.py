@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from math import prod
+from typing import Any
 
 import pyvips
 
@@ -11,7 +12,9 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.vips import to_array
+from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.plan.geometry import Box, Size
+from imgsvc_core.spec import Color
 
 _SMALL_BYTES = 1 << 19
 
@@ -43,11 +46,15 @@ class Letters:
         width: int = self.image.get("width")
         return math.ceil((self.left + width) / self.zoom)
 
-    def within(self, box: Box, *, in_one_color: bool) -> pyvips.Image:
+    def placed(self, box: Box, margin: int, color: Color | None) -> Drawn:
         """Return the letters in pixels, at left and top of a box in a picture of its size."""
         if self.zoom == 1:
-            return in_memory_if_small(self.image.embed(*box))
-        return self._alpha_within(box) if in_one_color else in_memory_if_small(self._reduced().embed(*box))
+            return Drawn(in_memory_if_small(self.image.embed(*box)), margin, color)
+        if color is None:
+            return Drawn(in_memory_if_small(self._reduced().embed(*box)), margin)
+        alpha = self._alpha_within(box)
+        image = pyvips.Image.new_from_memory(alpha.data, box.width, box.height, 1, "uchar")
+        return Drawn(image, margin, color, alpha)
 
     def _reduced(self) -> pyvips.Image:
         zoom, (width, height) = self.zoom, self.size
@@ -55,7 +62,7 @@ class Letters:
         image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
         return image.copy(interpretation="srgb")
 
-    def _alpha_within(self, box: Box) -> pyvips.Image:
+    def _alpha_within(self, box: Box) -> Any:
         import numpy as np  # has the means when libvips has built its operations
 
         zoom, (width, height) = self.zoom, self.size
@@ -71,7 +78,7 @@ class Letters:
             sums += high[:, column::zoom]
         alpha = np.zeros((box.height, box.width), np.uint8)
         alpha[box.top : box.top + height, box.left : box.left + width] = sums // zoom**2
-        return pyvips.Image.new_from_memory(alpha.data, box.width, box.height, 1, "uchar")
+        return alpha
 
 
 def in_memory_if_small(image: pyvips.Image) -> pyvips.Image:

@@ -280,8 +280,8 @@ def _drawn(layout: _Layout, drawn: Letters, height: int | None, side: int) -> Dr
     if not (asked.shadow or asked.outline or box):
         margin = max(0, -left, -top, left + ink.width - across, top + ink.height - down)
         inside = Box(left + margin, top + margin, across + 2 * margin, down + 2 * margin)
-        return Drawn(drawn.within(inside, in_one_color=color is not None), margin, color)
-    image = drawn.within(Box(0, 0, *ink), in_one_color=color is not None)
+        return drawn.placed(inside, margin, color)
+    image = drawn.placed(Box(0, 0, *ink), 0, color).image
     thick = asked.outline.width.of(layout.size) if asked.outline else 0.0
     border = math.ceil(thick)
     sides = image.width + 2 * border, image.height + 2 * border
