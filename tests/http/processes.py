@@ -18,7 +18,8 @@ from imgsvc_http.state.migrating import migrate
 
 def at_once(processes: int, work: Callable[..., Any], *arguments: object) -> list[Any]:
     """The results of the same work in several processes."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # for all of them, before any has a thread
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         running = [pool.submit(work, *arguments) for _ in range(processes)]
         return [future.result() for future in running]
