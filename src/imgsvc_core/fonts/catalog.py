@@ -108,5 +108,6 @@ def _has(font: FontFile, letter: int) -> bool:
 def _files(folders: tuple[str, ...]) -> Iterator[Path]:
     """Yield the font files of folders, in an order that is the same on every machine."""
     for folder in folders:
-        found = [path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES]
-        yield from sorted(found, key=lambda path: path.relative_to(folder).as_posix())[:_MOST_FILES]
+        names = (os.path.join(inner, name) for inner, _, files in os.walk(folder) for name in files)
+        found = sorted(name for name in names if os.path.splitext(name)[1].lower() in SUFFIXES)
+        yield from map(Path, found[:_MOST_FILES])

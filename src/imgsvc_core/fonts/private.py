@@ -6,13 +6,14 @@ import contextlib
 import functools
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
 from imgsvc_core.fonts.catalog import catalog
 
-_CONFIGURATION = "FONTCONFIG_FILE"
+_FILE, _ROOT = "FONTCONFIG_FILE", "FONTCONFIG_SYSROOT"
+_NAME, _CACHE = "fonts.conf", "cache"
 
 
 def name_fonts() -> bool:
@@ -20,9 +21,9 @@ def name_fonts() -> bool:
 
     Return False if there are none, or if the environment names a configuration.
     """
-    if _CONFIGURATION in os.environ or not catalog().families:
+    if not os.environ.keys().isdisjoint((_FILE, _ROOT)) or not catalog().families:
         return False
-    os.environ[_CONFIGURATION] = str(_written())
+    os.environ |= {_FILE: f"/{_NAME}", _ROOT: str(_root())}
     return True
 
 
@@ -43,7 +44,7 @@ def allowed_fonts() -> Iterator[None]:
         _shown = True
     finally:
         if named:
-            del os.environ[_CONFIGURATION]  # programs that are started have fonts of their own
+            del os.environ[_FILE], os.environ[_ROOT]  # programs that are started have fonts of their own
 
 
 @functools.cache
@@ -55,25 +56,50 @@ def use_fonts() -> None:
         pyvips.Image.text("x", font="9px", dpi=72)
 
 
-def _written() -> Path:
-    """Return a file with the configuration, which is written unless it is there."""
-    folder = _folder()
-    text = _configuration(catalog().folders, folder)
-    path = folder / f"fonts-{zlib.crc32(text.encode()):08x}.conf"
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return path
-    import tempfile  # takes as long as a small picture
+def _root() -> Path:
+    """Return the folder that fontconfig takes for the root of the system, which is made unless it is there.
+
+    It has the configuration, a cache, and links to the folders of fonts at their own paths. In the system's
+    root, fontconfig would also parse the configurations that packages install, only to list their names.
+    """
+    folders = _outermost([os.path.abspath(folder) for folder in catalog().folders])
+    text = _configuration(folders)
+    root = _folder() / f"fonts-{zlib.crc32(text.encode()):08x}"
+    if _has(root, text):
+        return root
+    import shutil  # takes as long as a small picture
+    import tempfile
 
     try:
-        descriptor, name = tempfile.mkstemp(dir=folder)
+        made = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
     except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="imgsvc-fonts-"))
-        text = _configuration(catalog().folders, folder)
-        descriptor, name = tempfile.mkstemp(dir=folder)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path := folder / path.name)
-    return path
+        made = Path(tempfile.mkdtemp(prefix="imgsvc-fonts-"))
+    for folder in folders:
+        link = made / folder.lstrip("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder)
+    (made / _NAME).write_text(text, encoding="utf-8")
+    with contextlib.suppress(OSError):
+        return made.rename(root)
+    if not _has(root, text):
+        return made
+    shutil.rmtree(made)  # another process was faster
+    return root
+
+
+def _has(root: Path, configuration: str) -> bool:
+    with contextlib.suppress(OSError):
+        return (root / _NAME).read_text(encoding="utf-8") == configuration
+    return False
+
+
+def _outermost(folders: Sequence[str]) -> list[str]:
+    """Return the folders that lie in none of the others: fontconfig reads all that is in a folder."""
+    return [
+        folder
+        for folder in dict.fromkeys(folders)
+        if not any(folder.startswith(f"{other}/") for other in folders)
+    ]
 
 
 def _folder() -> Path:
@@ -85,10 +111,12 @@ def _folder() -> Path:
     return folder
 
 
-def _configuration(folders: tuple[str, ...], cache: Path) -> str:
-    listed = "".join(f"<dir>{escape(os.path.abspath(folder))}</dir>" for folder in folders)
+def _configuration(folders: Sequence[str]) -> str:
+    """Return the configuration. Letters are not fitted to whole pixels, which browsers do not do either."""
+    listed = "".join(f"<dir>{escape(folder)}</dir>" for folder in folders)
     return (
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>'
-        f"{listed}<cachedir>{escape(str(cache / 'fontconfig'))}</cachedir>"
-        "<config><rescan><int>0</int></rescan></config></fontconfig>\n"
+        f"{listed}<cachedir>/{_CACHE}</cachedir><config><rescan><int>0</int></rescan></config>"
+        '<match target="pattern"><edit name="hinting" mode="assign"><bool>false</bool></edit></match>'
+        "</fontconfig>\n"
     )

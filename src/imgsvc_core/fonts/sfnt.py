@@ -44,14 +44,14 @@ def read_font(path: Path) -> FontFile:
         OSError: the file cannot be read.
         ValueError: it is no font.
     """
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
+    with path.open("rb", buffering=0) as file:
+        descriptor = file.fileno()
+        size = os.fstat(descriptor).st_size
 
         def read(offset: int, length: int) -> bytes:
             if offset + length > size:
                 raise ValueError("it ends before its tables")
-            file.seek(offset)
-            return file.read(length)
+            return os.pread(descriptor, length, offset)
 
         families: dict[str, None] = {}
         found: list[tuple[int, int]] = []
@@ -108,7 +108,7 @@ def _tables(read: Read, start: int) -> tuple[dict[bytes, tuple[int, int]], bytes
 def _names(table: bytes) -> Iterator[str]:
     """Yield the families of a face, in all languages. The typographic ones come first."""
     _, count, storage = struct.unpack_from(">HHH", table)
-    records = [struct.unpack_from(">HHHHHH", table, 6 + 12 * number) for number in range(count)]
+    records = list(struct.iter_unpack(">HHHHHH", table[6 : 6 + 12 * count]))
     for wanted in (_TYPOGRAPHIC_FAMILY, _FAMILY):
         for platform, _, _, name, length, offset in records:
             if name == wanted:

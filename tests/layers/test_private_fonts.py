@@ -1,0 +1,77 @@
+"""The folder in which fontconfig finds its configuration, its cache and the allowed fonts."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fontpkg_inter")
+
+DRAWN = """
+import json, os, sys
+import imgsvc_core as imgsvc
+layer = {"text": {"text": "Hi", "font": sys.argv[1], "size": 30}}
+pixels = imgsvc.process(bytes.fromhex(sys.argv[2]), {"layers": [layer]}).to_numpy()
+print(json.dumps({"dark": int((pixels < 128).sum()), "set": [n for n in os.environ if "FONTCONFIG" in n]}))
+"""
+
+
+def drawn(cache: Path, family: str = "Inter", **environment: str) -> dict[str, object]:
+    """Draw a text in a fresh process; how many samples are dark, and what its environment names."""
+    import numpy as np
+
+    from tests.support.photos import as_vips
+
+    paper = as_vips(np.full((40, 60, 3), 255, np.uint8)).pngsave_buffer()
+    command = [sys.executable, "-c", DRAWN, family, paper.hex()]
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache)} | environment
+    found: dict[str, object] = json.loads(subprocess.check_output(command, env=environment))
+    return found
+
+
+def inter() -> Path:
+    spec = importlib.util.find_spec("fontpkg_inter")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return next(Path(next(iter(spec.submodule_search_locations))).rglob("Inter[[]*.ttf"))
+
+
+def test_processes_that_begin_together_share_a_folder(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(drawn, [tmp_path] * 4))
+    assert {json.dumps(one) for one in found} == {json.dumps({"dark": found[0]["dark"], "set": []})}
+    assert found[0]["dark"]
+    [root] = (tmp_path / "imgsvc").iterdir()
+    assert (root / "fonts.conf").is_file()
+    assert list((root / "cache").iterdir())
+
+
+def test_folders_within_others_and_with_odd_names_are_read(tmp_path: Path) -> None:
+    inner = tmp_path / "own <fonts> & more" / "inner"
+    inner.mkdir(parents=True)
+    shutil.copy(inter(), inner / "a.ttf")
+    folders = json.dumps([str(inner), str(inner.parent), str(inner)])
+    plain = drawn(tmp_path / "cache")
+    assert drawn(tmp_path / "cache", IMGSVC_FONTS_FOLDERS=folders) == plain
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    assert drawn(tmp_path / "file") == drawn(tmp_path / "cache")
+
+
+def test_a_configuration_of_the_environment_is_left_as_it_is(tmp_path: Path) -> None:
+    folder, own = inter().parent, tmp_path / "own.conf"
+    own.write_text(f"<fontconfig><dir>{folder}</dir><cachedir>{tmp_path / 'cache'}</cachedir></fontconfig>")
+    found = drawn(tmp_path / "cache", FONTCONFIG_FILE=str(own))
+    assert found["dark"]
+    assert found["set"] == ["FONTCONFIG_FILE"]
+    assert not list((tmp_path / "cache").glob("imgsvc/fonts-*"))
