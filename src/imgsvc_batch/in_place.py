@@ -7,10 +7,9 @@ in its place, so the next run finds either the original, or a file that it knows
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -18,19 +17,14 @@ from imgsvc_batch.arguments import Batch
 from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event
 from imgsvc_batch.inputs import Input, stamp_of_object
 from imgsvc_batch.manifest import Manifest
+from imgsvc_batch.objects import replace_object
 from imgsvc_batch.results import remove, unwritable
 from imgsvc_batch.work import TaskResult
 from imgsvc_core import FORMATS, TargetError
 from imgsvc_core.sources import is_url, missing_package, object_info, open_filesystem, reason_of, shown_url
-from imgsvc_core.targets import changed_meanwhile, put_object, replace_file, stamp_of, store_of
+from imgsvc_core.targets import changed_meanwhile, replace_file, stamp_of
 
 _PUTS_AT_ONCE = 16
-
-_KEPT_BY_S3 = (
-    *("CacheControl", "ContentDisposition", "ContentLanguage", "Expires", "Metadata", "StorageClass"),
-    *("WebsiteRedirectLocation", "ServerSideEncryption", "SSEKMSKeyId"),
-)
-"""What ``HeadObject`` tells and ``PutObject`` takes. A ``Content-Encoding`` is not the result's."""
 
 _LINKED = "Its other hard links still lead to the original."
 
@@ -123,7 +117,7 @@ def _replace_object(item: Input, event: Event, staged: str) -> str:
         if _plain(stamp_of_object(before)) != _plain(item.stamp):
             raise changed_meanwhile(shown_url(url))
         media_type = FORMATS[event.outputs[0].format].media_type
-        put_object(fs, place, Path(staged).read_bytes(), media_type, **_kept(fs, before))
+        replace_object(fs, place, Path(staged).read_bytes(), media_type, before)
         fs.invalidate_cache()
         return stamp_of_object(object_info(fs, place))
     except TargetError:
@@ -137,10 +131,3 @@ def _replace_object(item: Input, event: Event, staged: str) -> str:
 def _plain(stamp: str) -> str:
     """Return a stamp without the quotes of an ETag, which only some answers of a store have."""
     return stamp.replace('"', "")
-
-
-def _kept(fs: Any, info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the headers of an object that its replacement keeps."""
-    if store_of(fs) != "s3":
-        return {}
-    return {name: info[name] for name in _KEPT_BY_S3 if info.get(name)}

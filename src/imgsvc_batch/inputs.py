@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import stat
 from collections import Counter
@@ -13,9 +14,10 @@ from typing import Any
 import attrs
 
 from imgsvc_batch.places import join, parts_of, printable, relative, split_pattern
+from imgsvc_batch.private_names import list_oss
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
-from imgsvc_core.sources import is_url, open_filesystem, reason_of, shown_url
+from imgsvc_core.sources import is_url, object_info, open_filesystem, reason_of, shown_url
 from imgsvc_core.targets import stamp_of
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
@@ -182,7 +184,7 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
     folder, pattern = split_pattern(source)
     fs, root = open_filesystem(folder)
     if not pattern and fs.isfile(root):
-        yield _of_object(fs.info(root), PurePosixPath(root).name, folder)
+        yield _of_object(object_info(fs, root), PurePosixPath(root).name, folder)
         return
     root = root.rstrip("/")
     left_out = relative(folder, target) if target else None
@@ -198,9 +200,15 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
 
 
 def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
-    """List everything below a folder. S3 is listed page by page, because a folder may hold millions of
-    objects.
+    """List everything below a folder. S3 and OSS are listed page by page, because a folder may hold millions
+    of objects.
     """
+    if fs.protocol == "oss":
+        found = list_oss(fs, root)
+        if (first := next(found, None)) is None:
+            raise SourceUnreachable(f"Source 'oss://{root.strip('/')}' holds nothing.")
+        yield from itertools.chain([first], found)
+        return
     if "s3" not in fs.protocol:
         for _, _, files in fs.walk(root, detail=True, on_error="raise"):
             yield from files.values()
@@ -218,7 +226,7 @@ def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
         more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def _of_object(info: dict[str, Any], key: str, location: str) -> Input:
+def _of_object(info: Mapping[str, Any], key: str, location: str) -> Input:
     if "::" in key:
         problem = f"The name of '{location}' holds '::': rename the object."
         return Input(key=key, location=location, problem=problem)

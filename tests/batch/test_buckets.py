@@ -272,11 +272,11 @@ def test_a_killed_batch_puts_no_object_twice(server: S3Server, folder: str, tmp_
     script = (
         "import os, signal, imgsvc_batch\n"
         "from imgsvc_batch import in_place\n"
-        "put = in_place.put_object\n"
+        "put = in_place.replace_object\n"
         "def die(*given, **options):\n"
         "    put(*given, **options)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "in_place.put_object = die\n"
+        "in_place.replace_object = die\n"
         "request = {'output': {'quality': 30}}\n"
         f"imgsvc_batch.run_in_place({source!r}, request, workers=1, manifest='m.sqlite')\n"
     )

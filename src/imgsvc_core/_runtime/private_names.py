@@ -62,6 +62,7 @@ def info_of_oss(filesystem: Any, bucket: str, key: str) -> dict[str, Any]:
         "size": found.content_length,
         "ETag": found.etag,
         "LastModified": found.last_modified,
+        "headers": dict(found.headers),
         "encoding": found.headers.get("Content-Encoding", ""),
         "cache_control": found.headers.get("Cache-Control", ""),
     }

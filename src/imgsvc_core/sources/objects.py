@@ -96,7 +96,7 @@ def _google_info(fs: Any, bucket: str, key: str) -> Info:
             raise PermissionError(str(error)) from error
         raise
     headers = {"encoding": found.get("contentEncoding", ""), "cache_control": found.get("cacheControl", "")}
-    return {**found, **headers}
+    return {**found, "size": int(found.get("size") or 0), **headers}  # JSON has it as a text
 
 
 def _google_read(fs: Any, *place: Any) -> bytes:
