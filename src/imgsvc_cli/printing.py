@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from typing import Any
 
@@ -11,11 +12,29 @@ import click
 
 from imgsvc_core.errors import ImgsvcError, Problem, SpecError
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What ends a line, drives a terminal, or turns the direction of text: names of files may hold it."""
+
+
+def line(text: str) -> str:
+    r"""Return a text as one line, with control characters as escapes.
+
+    >>> print(line("a\nb.jpg"))
+    a\nb.jpg
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def echo_line(text: str, *, err: bool = False) -> None:
+    """Print one line that may hold names of files."""
+    click.echo(line(text), err=err)
+
 
 def echo_json(value: Any) -> None:
     """Print a JSON document, indented if standard output is a terminal."""
     indented = sys.stdout is not None and sys.stdout.isatty()
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if indented else None))
+    for text in json.dumps(value, ensure_ascii=False, indent=2 if indented else None).split("\n"):
+        click.echo(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def echo_error(error: ImgsvcError, *, subject: str = "", as_json: bool = False) -> None:
@@ -27,8 +46,8 @@ def echo_error(error: ImgsvcError, *, subject: str = "", as_json: bool = False) 
         echo_json({**({"source": subject} if subject else {}), **_error_dict(error)})
         return
     where = f"{subject}: " if subject else ""
-    for line in error_lines(error):
-        click.echo(f"{_who()} {where}{line}", err=True)
+    for text in error_lines(error):
+        click.echo(f"{_who()} {line(where + text)}", err=True)
 
 
 def echo_usage(error: click.ClickException) -> None:
@@ -36,7 +55,7 @@ def echo_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return
-    click.echo(f"{_who()} {error.format_message()}", err=True)
+    click.echo(f"{_who()} {line(error.format_message())}", err=True)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(f"Try '{error.ctx.command_path} --help'.", err=True)
 
@@ -93,6 +112,7 @@ def words(value: object) -> str:
 
 def table(rows: list[list[str]]) -> str:
     """Return rows as aligned columns."""
+    rows = [[line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -44,5 +44,5 @@ def _spin(text: str, done: int, total: int, finished: threading.Event) -> None:
     if total > 1:
         columns[2:2] = [BarColumn(), MofNCompleteColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        display.add_task(text, completed=done, total=total)
+        display.add_task(printing.line(text), completed=done, total=total)
         finished.wait()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import click
-
 import imgsvc_core as imgsvc
+from imgsvc_cli import printing
 from imgsvc_cli.service_settings import load_settings
 from imgsvc_core.errors import ImgsvcError, MissingDependency, SpecError
 from imgsvc_core.sources import open_filesystem, reason_of
@@ -27,7 +26,7 @@ def read_info(source: str) -> imgsvc.ImageInfo | None:
     try:
         return _inspected(named)
     except ImgsvcError as error:
-        click.echo(f"{source} cannot be read, so its size is not known: {error.message}", err=True)
+        printing.echo_line(f"{source} cannot be read, so its size is not known: {error.message}", err=True)
         return None
 
 

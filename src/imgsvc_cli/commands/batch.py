@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -129,8 +130,7 @@ def run(
 
     Example: imgsvc batch photos small --resize 300x300 --format webp
     """
-    from imgsvc_batch import Batch, run_batch
-    from imgsvc_cli.signals import cancel_on_signals
+    from imgsvc_batch import Batch
 
     options = {name: given.pop(name) for name in _OPTIONS}
     how = {name: given.pop(name) for name in ("resume", "retry")}
@@ -156,14 +156,29 @@ def run(
 
         _show_plan(preview(batch, **how), as_json)
         return 0
-    if report is not None:
-        from imgsvc_batch.report import check_report
+    return _process(batch, sources, report, how, quiet=quiet, as_json=as_json)
 
+
+def _process(
+    batch: Batch,
+    sources: tuple[str, ...],
+    report: Path | None,
+    how: dict[str, bool],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run a batch, tell what became of it, and return the exit code."""
+    from imgsvc_batch import run_batch
+    from imgsvc_batch.report import check_report
+    from imgsvc_cli.signals import cancel_on_signals
+
+    if report is not None:
         check_report(report, batch.target, batch.manifest_path)
     with cancel_on_signals() as interrupts, _display(as_json, quiet) as (on_event, on_progress):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     if as_json or (not quiet and (summary.total or summary.interrupted)):
-        _conclude(summary, batch.manifest_path, as_json, in_place)
+        _conclude(summary, batch.manifest_path, as_json, batch.in_place)
     if summary.interrupted:
         return 128 + (interrupts.received or signal.SIGINT)
     if report is not None:
@@ -246,10 +261,11 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
         )
         for reason in reasons:
             some = ", ".join(reason.keys) + (", ..." if reason.count > len(reason.keys) else "")
-            click.echo(f"{reason.count:>8,}  {reason.error}: {reason.message}\n          {some}")
+            printing.echo_line(f"{reason.count:>8,}  {reason.error}: {reason.message}")
+            printing.echo_line(f"          {some}")
         if failures:
             for key, error, message in kept.failures():
-                click.echo(f"{key}: {error}: {message}")
+                printing.echo_line(f"{key}: {error}: {message}")
     return 0
 
 
@@ -331,9 +347,9 @@ def _show_plan(planned: Iterator[tuple[Any, bool]], as_json: bool) -> None:
             told = {"key": item.key, "bytes": item.size, "process": wanted}
             click.echo(json.dumps({**told, "problem": item.problem} if item.problem else told))
         elif wanted:
-            click.echo(f"{item.key} ({printing.size(item.size)})")
+            printing.echo_line(f"{item.key} ({printing.size(item.size)})")
             if item.problem:
-                click.echo(f"{item.key}: {item.problem}", err=True)
+                printing.echo_line(f"{item.key}: {item.problem}", err=True)
     if not as_json:
         click.echo(f"{counts[True]:,} would be processed, {counts[False]:,} skipped.", err=True)
         if problems:
@@ -358,7 +374,7 @@ def _display(
 
 def _tell_failure(event: Event) -> None:
     if event.outcome == "failed":
-        click.echo(f"{event.key}: {event.message}", err=True)
+        printing.echo_line(f"{event.key}: {event.message}", err=True)
 
 
 def _lines() -> Callable[[Progress], None]:
@@ -416,15 +432,14 @@ def _conclude(summary: Summary, manifest: Path, as_json: bool, in_place: bool) -
             err=True,
         )
         if summary.passed_over:
-            click.echo(f"{_passed_over(summary)}.", err=True)
+            printing.echo_line(f"{_passed_over(summary)}.", err=True)
         for note, count in sorted(summary.notes.items(), key=lambda noted: -noted[1])[:_SHOWN_NOTES]:
-            click.echo(f"Note on {count:,}: {note}", err=True)
+            printing.echo_line(f"Note on {count:,}: {note}", err=True)
     if summary.interrupted:
         click.echo(_GO_ON, err=True)
     elif not as_json and summary.has_failures:
-        click.echo(
-            f"Why: imgsvc batch report --manifest {manifest}; again: the same command with --retry.", err=True
-        )
+        why = f"Why: imgsvc batch report --manifest {shlex.quote(str(manifest))}"
+        printing.echo_line(f"{why}; again: the same command with --retry.", err=True)
 
 
 def _passed_over(summary: Summary) -> str:

@@ -124,11 +124,13 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
             code = code or exit_codes.exit_code(error)
             report(error)
             continue
-        line = json.dumps({"success": True, **done.to_dict()}) if as_json else job.summary(done)
-        click.echo(line, err=job.piped)
+        told = (
+            json.dumps({"success": True, **done.to_dict()}) if as_json else printing.line(job.summary(done))
+        )
+        click.echo(told, err=job.piped)
         if not as_json:
             for note in (*done.result.notes, *done.notes):
-                click.echo(f"{job.label}: {note}", err=True)
+                printing.echo_line(f"{job.label}: {note}", err=True)
     return code
 
 
