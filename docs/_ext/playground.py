@@ -96,7 +96,7 @@ def main() -> None:
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert service.stdout is not None
-        page = service.stdout.readline().strip()
+        page = service.stdout.readline().removeprefix("Playground: ").strip()
         address = f"{page}&request={quote(json.dumps(REQUEST))}"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(

@@ -78,6 +78,16 @@ def test_pages_of_a_clone_are_read_as_they_are(
     assert "nox -s docs" in told.err
 
 
+def test_an_installation_without_any_pages_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(docs, "pages", lambda: iter((tmp_path / "index.html", tmp_path / "index.md")))
+    assert run(["docs"]) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "This installation has no documentation" in told.err
+
+
 TOP = Path(__file__).parents[2]
 
 

@@ -33,7 +33,9 @@ def test_the_printed_address_works_until_interrupted(tmp_path: Path) -> None:
     process = subprocess.Popen(START, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
-        address, _, fragment = process.stdout.readline().strip().partition("#key=")
+        name, _, printed = process.stdout.readline().strip().partition(" ")
+        address, _, fragment = printed.partition("#key=")
+        assert name == "Playground:"
         assert address.startswith("http://localhost:")
         assert b"<title>imgsvc playground</title>" in urllib.request.urlopen(address).read()
         account = urllib.request.Request(address.replace("playground", "1.0/account"))
@@ -50,7 +52,10 @@ def test_the_printed_address_works_until_interrupted(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(made["url"])
         assert refused.value.code == 424  # the signature is right, and the source not public
-        assert "Ctrl-C" in process.stdout.readline()
+        assert "Press Ctrl-C to end." in process.stdout.readline()
+        assert process.stdout.readline() == "Documentation: imgsvc docs\n"
+        with urllib.request.urlopen(address.removesuffix("playground")) as first:
+            assert first.url == address
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     finally:

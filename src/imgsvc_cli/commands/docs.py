@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 import imgsvc_cli
+from imgsvc_core.errors import SourceUnreachable
 
 _PACKAGE = Path(imgsvc_cli.__file__).parent
 
@@ -37,7 +38,12 @@ def _clone() -> Path | None:
 @click.option("--path", "only_path", is_flag=True, help="Print where the documentation is, and open nothing.")
 def docs(only_path: bool) -> None:
     """Open the documentation in the browser. It needs no network."""
-    page = next(page for page in pages() if page.is_file())
+    page = next((page for page in pages() if page.is_file()), None)
+    if page is None:
+        raise SourceUnreachable(
+            f"This installation has no documentation in '{_PACKAGE}': install imgsvc again, "
+            "or read docs/index.md in a clone."
+        )
     click.echo(page)
     if page.suffix == ".md":
         click.echo(

@@ -37,7 +37,9 @@ def playground(port: int, no_browser: bool) -> None:
     def greet(greeting: Greeting) -> None:
         # What follows # never leaves the browser.
         address = f"{greeting.address}/playground#key={key}"
-        click.echo(f"{address}\nPress Ctrl-C to end.")
+        click.echo(f"Playground: {address}")
+        click.echo("Only this machine reaches it, and it keeps nothing. Press Ctrl-C to end.")
+        click.echo("Documentation: imgsvc docs")
         if not no_browser:
             click.launch(address)
 
