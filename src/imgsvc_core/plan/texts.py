@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import math
 import unicodedata
+from typing import TYPE_CHECKING
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
-from imgsvc_core.fonts import Catalog, Font, catalog
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers import Text
 from imgsvc_core.spec.layers.text import is_visible
+
+if TYPE_CHECKING:
+    from imgsvc_core.fonts import Catalog, Font
 
 _LARGEST = 4096
 _EVEN = 144  # pixels: lines of letters of this size are as long as in browsers
@@ -49,6 +52,8 @@ class TextPlan:
     @property
     def only_color(self) -> Color | None:
         """The color of all letters, or None if there are several, or fonts with colors of their own."""
+        from imgsvc_core.fonts import catalog
+
         colors = {run.color for run in self.runs}
         return colors.pop() if len(colors) == 1 and not catalog().colored else None
 
@@ -65,11 +70,15 @@ def planned_text(text: Text, path: str, frame: Size, scale: float) -> TextPlan:
         MissingDependency: there are no fonts.
         SpecError: the size comes out wrong, a family is not known, or no font has a letter.
     """
+    from imgsvc_core.fonts import catalog  # few requests have texts
+
     return _planned(text, path, frame, scale, catalog())
 
 
 @functools.lru_cache(maxsize=64)
 def _planned(text: Text, path: str, frame: Size, scale: float, known: Catalog) -> TextPlan:
+    from imgsvc_core.fonts import Font
+
     if not known.families:
         raise MissingDependency(
             "Text needs fonts: install imgsvc[fonts], or name folders of fonts in IMGSVC_FONTS_FOLDERS."

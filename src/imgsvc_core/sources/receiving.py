@@ -12,9 +12,7 @@ from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable, os_reason
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.limits import Limits, check_bytes
-from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_core.sources.filesystems import open_filesystem, reading
-from imgsvc_core.sources.objects import is_object_store, object_info, read_object
 from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
 
 if TYPE_CHECKING:
@@ -144,6 +142,8 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
 
 
 def _fetch(url: str, limits: Limits) -> bytes:
+    from imgsvc_core.sources.objects import is_object_store
+
     with _translated(url):
         fs, path = open_filesystem(url)
         if is_object_store(fs):
@@ -154,6 +154,9 @@ def _fetch(url: str, limits: Limits) -> bytes:
 
 def _read_object(fs: Any, path: str, limits: Limits) -> bytes:
     """Return the bytes of an object in a bucket, decoded, within the limits."""
+    from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
+    from imgsvc_core.sources.objects import object_info, read_object
+
     info = object_info(fs, path)
     size: int = info["size"]
     check_bytes(size, limits)

@@ -12,7 +12,6 @@ import attrs
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.fonts import catalog
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.background import Background, BackgroundKind
 from imgsvc_core.spec.color import Color
@@ -169,7 +168,11 @@ class Spec(Parameters):
         """
         import hashlib  # loads OpenSSL
 
-        fonts = catalog().digest if any(layer.text is not None for layer in self.layers) else ""
+        fonts = ""
+        if any(layer.text is not None for layer in self.layers):
+            from imgsvc_core.fonts import catalog
+
+            fonts = catalog().digest
         return hashlib.sha256((self.canonical() + fonts).encode()).hexdigest()
 
     def simplified(self) -> "Spec":

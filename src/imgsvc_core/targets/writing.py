@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import filecmp
 import io
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -119,7 +117,7 @@ def _replacing(path: Path, source: object) -> Iterator[BinaryIO]:
             yield file
             if is_in_place:
                 sync(file)
-        if is_in_place and filecmp.cmp(beside, path, shallow=False):
+        if is_in_place and _is_alike(beside, path):
             return
         replace_file(path, beside, stamp=stamp_of(before) if is_in_place and before else None)
     except OSError as error:
@@ -127,6 +125,12 @@ def _replacing(path: Path, source: object) -> Iterator[BinaryIO]:
     finally:
         beside.unlink(missing_ok=True)
         _unfinished.discard(beside)
+
+
+def _is_alike(one: Path, other: Path) -> bool:
+    import filecmp
+
+    return filecmp.cmp(one, other, shallow=False)
 
 
 def _create_beside(path: Path) -> tuple[Path, BinaryIO]:
@@ -168,6 +172,8 @@ def replace_file(path: Path, finished: Path, *, stamp: str | None = None) -> Non
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        import shutil  # with three compressors
+
         beside, file = _create_beside(path)
         try:
             with file, finished.open("rb") as data:

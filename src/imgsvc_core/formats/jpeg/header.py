@@ -15,7 +15,6 @@ from imgsvc_core.formats.directory import (
     valid_orientation,
 )
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jpeg.multi_picture import INDEX_PREFIX, has_more_pictures
 from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -28,7 +27,7 @@ _HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
 _SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
 _METADATA = (_APP1, _APP2, _APP13)  # EXIF and XMP, the profile, IPTC
-_JFIF = b"JFIF\0"
+_JFIF, _INDEX_PREFIX = b"JFIF\0", b"MPF\0"
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 _USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
 
@@ -164,8 +163,10 @@ def read_header(reader: HeaderReader) -> JpegHeader:
         elif marker == _APP2:
             name = reader.read(start, min(12, length))
             profile = profile or name == b"ICC_PROFILE\0"
-            if name.startswith(INDEX_PREFIX):
-                head = len(INDEX_PREFIX)
+            if name.startswith(_INDEX_PREFIX):
+                from imgsvc_core.formats.jpeg.multi_picture import has_more_pictures
+
+                head = len(_INDEX_PREFIX)
                 more = more or has_more_pictures(reader.part(start + head, length - head))
         elif marker == _APP14 and length >= 12 and reader.read(start, 5) == b"Adobe":
             transform = reader.byte(start + 11)

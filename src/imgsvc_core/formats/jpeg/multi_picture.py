@@ -10,8 +10,6 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.directory import Directory, read_first_directory
 from imgsvc_core.formats.reader import HeaderReader
 
-INDEX_PREFIX = b"MPF\0"
-
 _ENTRIES = 0xB002
 _ENTRY = 16  # bytes
 _MOST_ENTRIES = 256
