@@ -75,14 +75,17 @@ PLACES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("auto_rotate", [True, False])
+@pytest.mark.parametrize(
+    ("orientation", "auto_rotate"), [*((number, True) for number in range(1, 9)), (1, False), (6, False)]
+)
 def test_crops_and_gravities_are_those_of_the_turned_picture(orientation: int, auto_rotate: bool) -> None:
     source = png(GRID, orientation)
     upright = turned(GRID, *UPRIGHT[orientation]) if auto_rotate else GRID
-    for (angle, rotations), (flip, flips) in itertools.product(ROTATED.items(), FLIPPED.items()):
+    turns = itertools.product(ROTATED.items(), FLIPPED.items())
+    for number, ((angle, rotations), (flip, flips)) in enumerate(turns, orientation):
         expected = turned(upright, *rotations, *flips)
-        for place, (across, down) in PLACES.items():
+        for place in {"soea", (*PLACES,)[number % len(PLACES)]}:  # each turn is that of several orientations
+            across, down = PLACES[place]
             left = round((expected.width - 20) * across)
             top = round((expected.height - 32) * down)
             options = f"c:20:32:{place}/rot:{angle}/fl:{flip}/ar:{int(auto_rotate)}"

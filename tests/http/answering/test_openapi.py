@@ -148,7 +148,7 @@ def test_requests_are_described_by_their_declarations() -> None:
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_the_running_service_answers_as_described(case: Any, service: Service, tmp_path_factory: Any) -> None:
     """No server error, no status and no content type that is not described."""
     response = case.call(
