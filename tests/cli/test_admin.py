@@ -25,6 +25,8 @@ from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.vault import new_master_key, open_vault
+from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.records import AsyncRequest
 from tests.http.cache.pictures import entry
 from tests.http.state.test_keyfiles import KEYFILE
 
@@ -537,3 +539,25 @@ def test_the_cache_is_counted_and_purged(
         ["cache", "purge", "--all", "--account", account],
     ):
         assert run(wrong) == 2
+
+
+def test_the_newest_webhooks_are_listed_up_to_a_limit(
+    imgsvc: Callable[..., Any], settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = imgsvc("accounts", "create", "Acme")["id"]
+    first, vault = datetime(2026, 11, 21, tzinfo=UTC), open_vault(settings)
+
+    async def keep(db: Database) -> None:
+        for number in range(60):
+            moment = first + timedelta(seconds=number)
+            request = AsyncRequest(document={"webhook": {"url": "https://example.org/"}})
+            assert await records.create(db, vault, f"id{number}", account, request, moment, ())
+
+    _in_database(settings, keep)
+    newest = [f"id{number}" for number in reversed(range(60))]
+    for limit in (1, 2, 55, 61):
+        listed = imgsvc("webhooks", "list", "--limit", str(limit))
+        assert [webhook["id"] for webhook in listed] == newest[:limit]
+    assert [webhook["id"] for webhook in imgsvc("webhooks", "list")] == newest[:50]
+    assert run(["webhooks", "list", "--limit", "0"]) == 2
+    assert "'--limit'" in capsys.readouterr().err
