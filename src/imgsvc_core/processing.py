@@ -198,8 +198,14 @@ def process_variants(
 
     Return the results by name. Raises what `process` raises.
     """
-    places = _targets(variants, targets)
-    wanted = [_Wanted(parse(spec), places.get(name), variant=name) for name, spec in variants.items()]
+    if not isinstance(variants, Mapping):
+        raise TypeError(f"Variants must be a mapping of names and requests, got {type(variants).__name__}.")
+    places, wanted = _targets(variants, targets), []
+    for name, spec in variants.items():
+        if not isinstance(name, str):
+            raise TypeError(f"Names of variants must be texts, got {type(name).__name__}.")
+        with _naming(name):
+            wanted.append(_Wanted(parse(spec), places.get(name), variant=name))
     return Variants(zip(variants, _run(source, wanted, **options), strict=True))
 
 
@@ -290,7 +296,7 @@ def _run(
     **options: Any,
 ) -> list[Result[Any]]:
     """Make all results of a source, and write them to their targets."""
-    _check_options(options)
+    _check_options({"watermarks": watermarks, **options})
     check_threads(options.get("threads"))
     limits = limits_or(limits, _DEFAULT_LIMITS)
     started, deadline = time.perf_counter(), deadline or Deadline(limits.seconds)
@@ -317,7 +323,7 @@ def _run(
     return [_result(job, one, made[one]) for one in wanted]
 
 
-def _check_options(options: Iterable[str]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     known = ProcessOptions.__optional_keys__
     for name in options:
         if name not in known:
@@ -325,6 +331,15 @@ def _check_options(options: Iterable[str]) -> None:
                 f"Options are {', '.join(sorted(known))}, got '{name}'; operations go into the request, "
                 "as in process(source, Resize(width=300))."
             )
+    for name in ("name", "accept"):
+        if not isinstance(given := options.get(name), str | None):
+            raise TypeError(f"Option '{name}' must be a text, got {type(given).__name__}.")
+    marks = options["watermarks"]
+    if not (isinstance(marks, Mapping | None) or callable(marks)):
+        raise TypeError(
+            "Option 'watermarks' must be a mapping of pictures by id, or a function from id to picture, got "
+            f"{type(marks).__name__}."
+        )
 
 
 def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack, source: Source) -> _Wanted:

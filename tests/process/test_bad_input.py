@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import subprocess
 import sys
 import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +109,54 @@ def test_file_objects_are_read_no_further_than_the_limit() -> None:
     with pytest.raises(imgsvc.SourceTooLarge):
         imgsvc.process(endless, limits=imgsvc.Limits(source_bytes=3_000_000))
     assert endless.taken < 6_000_000
+
+
+def test_a_closed_file_is_told() -> None:
+    file = io.BytesIO(_jpeg())
+    file.close()
+    with pytest.raises(
+        imgsvc.SourceError, match=r"Source file cannot be read: I/O operation on closed file\.$"
+    ):
+        imgsvc.process(file)
+
+
+@pytest.mark.parametrize("name", ["name", "accept", "watermarks"])
+def test_options_of_wrong_types_are_named_though_nothing_needs_them(name: str) -> None:
+    options: dict[str, Any] = {name: 5}
+    with pytest.raises(TypeError, match=rf"^Option '{name}' must be .*, got int\.$"):
+        imgsvc.process(_jpeg(), **options)
+
+
+@pytest.mark.parametrize(
+    ("variants", "told"),
+    [
+        ([{}], "Variants must be a mapping of names and requests, got list."),
+        ({5: {}}, "Names of variants must be texts, got int."),
+    ],
+)
+def test_variants_of_wrong_types_are_told(variants: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)):
+        imgsvc.process_variants(_jpeg(), variants)
+
+
+def test_the_variant_whose_request_is_wrong_is_named() -> None:
+    variants: dict[str, Any] = {"small": {"resize": {"width": 5}}, "odd": {"resize": {"width": 0}}}
+    with pytest.raises(imgsvc.SpecError, match="Variant 'odd': Resize 'width' parameter must be"):
+        imgsvc.process_variants(_jpeg(), variants)
+
+
+class _Unknown:
+    """A class that no request knows."""
+
+
+@pytest.mark.parametrize(
+    "wrong", [_Unknown(), _Unknown, imgsvc.Resize, 5, b"x", {1}, [None], [[]], [_Unknown()]]
+)
+def test_operations_of_unknown_types_are_told_in_a_sentence(wrong: Any) -> None:
+    for request in (wrong, {"resize": wrong}, {"filter": [wrong]}):
+        with pytest.raises(imgsvc.SpecError, match=r" must (be|hold) .*, got ") as caught:
+            imgsvc.process(np.zeros((4, 5, 3), np.uint8), request)
+        assert len(caught.value.message) < 250
 
 
 def test_time_is_limited() -> None:
