@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.plan import decodings
 from imgsvc_core.plan.redaction import redaction_of
 from imgsvc_core.plan.seen import NOTHING_SEEN, Sides
+from imgsvc_core.sources.kept_pixels import loaded
 from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
@@ -409,7 +411,8 @@ def _make_planned(job: _Job, opened: Opened, seen: Seen, plans: dict[_Wanted, Pl
             if data is not None and plans[one].original == "always" and not plans[one].facts:
                 made[one] = _kept(job, plans.pop(one), data)
         for settings, served in decodings(plans):
-            image = opened.load(settings)
+            needed = max(plan.memory for plan in served.values())
+            image = loaded(opened, settings, (job.limits.memory_bytes or math.inf) - needed)
             if not isinstance(image, Raster):
                 image = job.deadline.watch(image)
             told = info = told_by_pixels(opened.info, image)

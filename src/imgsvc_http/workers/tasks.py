@@ -129,7 +129,8 @@ _COPY = {"format": "png"}
 class Preview:
     """Do what a spec asks for, and give back what a browser shows of the result in a window.
 
-    A still result that is larger than the ``window``, a width and a height, is reduced to it.
+    A still result that is larger than the ``window``, a width and a height, is reduced to it. The pixels of the
+    source are kept, as the next preview is likely to be of the same one.
     """
 
     process: Process
@@ -142,7 +143,10 @@ class Preview:
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the facts of the result as `Process` does, with the picture to show and its media type."""
-        made = self.process.run(source, threads)
+        from imgsvc_core.sources.kept_pixels import keeping_pixels  # libvips
+
+        with keeping_pixels():
+            made = self.process.run(source, threads)
         result = imgsvc.inspect(made.data)
         width, height = self.window
         request: dict[str, Any]
