@@ -129,8 +129,8 @@ _COPY = {"format": "png"}
 class Preview:
     """Do what a spec asks for, and give back what a browser shows of the result in a window.
 
-    A still result that is larger than the ``window``, a width and a height, is reduced to it. The pixels of the
-    source are kept, as the next preview is likely to be of the same one.
+    A still result that is larger than the ``window``, a width and a height, is reduced to it. The
+    pixels of the source are kept, as the next preview is likely to be of the same one.
     """
 
     process: Process
