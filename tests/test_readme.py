@@ -188,11 +188,19 @@ def test_figures_beside_others_are_those_of_the_page_and_lead_to_their_program()
 
 
 def test_set_up_commands_are_those_that_ci_runs() -> None:
-    set_up = commands("python3 -m venv")
+    set_up = [command for command in commands("python3 -m venv") if ".venv/bin/nox" in command]
     assert [command.split()[-1] for command in set_up] == ["demo", "tests"]
     script = (TOP / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert [line for line in script if line in set_up] == set_up
     assert [line for line in script if "nox -s" in line][-1] == set_up[-1]
+
+
+def test_a_block_can_be_pasted_into_a_new_clone() -> None:
+    """Each makes its environment itself, and waits neither for the demo nor for the tests."""
+    demo, install, _playground, tests = blocks("sh")
+    assert all(block.startswith("python3 -m venv --without-pip .venv && ") for block in (demo, install, tests))
+    assert [len(block.splitlines()) for block in (demo, install, tests)] == [1, 2, 1]
+    assert "nox" not in install
 
 
 def test_contributing_names_what_is_there() -> None:
