@@ -426,9 +426,10 @@ def _store(provider: type[StoreSpec]) -> str:
     columns = ("parameter", "what it may be", "default", "meaning")
     rows = ((cells[0], cells[1], cells[2], cells[4]) for cells in map(_parameter, params(provider).values()))
     rules = "\n".join(map(_rule, provider.rules))
-    size = f"Parts of {provider.part_bytes / 2**20:g} MiB." if provider.part_bytes else "Always one request."
+    part = provider.part_bytes
+    size = f"Uploads in parts of {part / 2**20:g} MiB." if part else "Uploads in one request."
     if "keyfile" in params(provider):
-        size += " With a keyfile always one request."
+        size += " With a keyfile, uploads in one request."
     return "\n\n".join(part for part in (heading, doc(provider), table(columns, rows), rules, size) if part)
 
 

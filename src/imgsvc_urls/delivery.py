@@ -35,8 +35,8 @@ class Delivery(Parameters):
     title: ClassVar[str] = "URL"
 
     dpr: float | None = param(
-        "Pixel density of the screen; multiplies all sizes in pixels except those of the crop. Without it, "
-        "that of a client hint, or 1.",
+        "Pixel density of the screen; multiplies all sizes in pixels except those of the crop. By "
+        "default that of a client hint, or 1.",
         Number(0.1, 5),
         default=None,
     )
@@ -44,8 +44,8 @@ class Delivery(Parameters):
         "When the URL stops working.", Integer(0, _LATEST), unit="seconds since 1970", default=None
     )
     version: str | None = param(
-        "Any text; a new one makes a new URL, for which no cache has an old picture, and the source is "
-        "asked anew.",
+        "Any text. With a new one the URL is new, too: no cache has an old picture for it, and the source is "
+        "fetched again.",
         Text(100),
         default=None,
     )

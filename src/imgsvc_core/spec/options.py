@@ -259,7 +259,9 @@ _CANVAS = "a size such as 800x600, 800x or x600, or a ratio such as 16:9"
 SHORTHANDS: Mapping[str, Shorthand] = {
     option.name: option
     for option in (
-        Shorthand("redact", "JSON", "Redact these, as JSON in base64url.", partial(_list, "redact"), _JSON),
+        Shorthand(
+            "redact", "JSON", "Redact these parts, as JSON in base64url.", partial(_list, "redact"), _JSON
+        ),
         Shorthand(
             "resize", "WxH", "Size of the box: 800x600, 800x or x600.",
             lambda text: {"resize": _box(text)}, _BOX,
@@ -277,7 +279,7 @@ SHORTHANDS: Mapping[str, Shorthand] = {
         _alias("border", "PIXELS", "Draw a line around the picture.", "border", "size"),
         _alias("watermark", "ID", "Lay this picture over it.", "watermark", "id"),
         Shorthand(
-            "layers", "JSON", "Lay these over it, as JSON in base64url.", partial(_list, "layers"), _JSON
+            "layers", "JSON", "Lay layers over it, as JSON in base64url.", partial(_list, "layers"), _JSON
         ),
         _alias("pixellate", "VALUE", "Show coarse cells.", "pixellate", "value"),
         _alias("halftone", "VALUE", "Print in dots.", "halftone", "value"),

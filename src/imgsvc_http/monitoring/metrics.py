@@ -67,7 +67,7 @@ QUEUE = Metric(
 QUEUE_OLDEST = Metric(
     "imgsvc_queue_oldest_seconds",
     "gauge",
-    "How long the oldest of them has waited.",
+    "How long the oldest request that waits for a worker has waited, by class.",
     ("class",),
     together="largest",
 )

@@ -192,7 +192,10 @@ class ServerSettings:
         default=0,
     )
     shutdown_seconds: float = setting(
-        Number(0, 3600), "How long running requests may take to finish after that.", unit="s", default=30
+        Number(0, 3600),
+        "How long running requests may take to finish after drain_seconds.",
+        unit="s",
+        default=30,
     )
 
     @property
@@ -283,7 +286,8 @@ class TemporarySettings:
 
     url: str = setting(
         Url(optional=True),
-        "Any fsspec URL, such as s3://bucket/folder. When empty, a folder in the state folder.",
+        "fsspec URL of the folder of results, such as s3://bucket/folder. When empty, a folder in the state "
+        "folder.",
         default="",
         secret=True,
     )
@@ -299,8 +303,7 @@ class PermanentSettings:
 
     place: str = setting(
         Url(optional=True),
-        "Any fsspec URL of a folder, such as s3://bucket/pictures. When empty, results go to temporary "
-        "storage.",
+        "fsspec URL of a folder, such as s3://bucket/pictures. When empty, results go to temporary storage.",
         default="",
         secret=True,
     )
@@ -360,9 +363,11 @@ class RateSettings:
 class AccountsSettings:
     """The account of the first run, and defaults of new ones."""
 
-    plan: str = setting(Text(80), "Name of its subscription.", default="standard")
-    period: str = setting(_PERIODS, "Billing period of its subscription.", default="monthly")
-    quota: int = setting(QUOTA, "Pictures in a calendar month (UTC).", default=100_000)
+    plan: str = setting(Text(80), "Name of the subscription of a new account.", default="standard")
+    period: str = setting(_PERIODS, "Billing period of that subscription.", default="monthly")
+    quota: int = setting(
+        QUOTA, "Pictures that a new account may make in a calendar month (UTC).", default=100_000
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -370,7 +375,9 @@ class FetchSettings:
     """Fetching sources from their URLs."""
 
     connect_seconds: float = setting(Number(0.1, 300), "Time to connect.", unit="s", default=5)
-    total_seconds: float = setting(Number(0.1, 3600), "Time for everything.", unit="s", default=20)
+    total_seconds: float = setting(
+        Number(0.1, 3600), "Time to fetch a source, with redirects.", unit="s", default=20
+    )
     redirects: int = setting(Integer(0, 50), "Redirects that are followed.", default=5)
     private_allowed: tuple[str, ...] = setting(
         Many(Host()),

@@ -144,7 +144,7 @@ async def preflight(call: Call) -> Response:
 
 
 async def info_preflight(call: Call) -> Response:
-    """Allow scripts of all sites to read what pictures show."""
+    """Allow scripts of all sites to read facts of pictures."""
     return answers.preflight()
 
 
@@ -178,7 +178,7 @@ _INFO = attrs.evolve(
     _PICTURE,
     path=f"{INFO_ROOT}/{{path}}",
     handler=info,
-    summary="Tell of the picture that a URL asks for",
+    summary="Get facts of the picture that a URL asks for",
     replies={
         **_PICTURE.replies,
         200: ("What it shows, and what its source is.", {"application/json": body_schema(Info)}),
@@ -203,7 +203,7 @@ _INFO_PREFLIGHT = attrs.evolve(
     _PREFLIGHT,
     path=_INFO.path,
     handler=info_preflight,
-    summary="Ask if scripts may read what pictures show",
+    summary="Ask if scripts may read facts of pictures",
 )
 
 ROUTES = (_PICTURE, _PREFLIGHT, _INFO, _INFO_PREFLIGHT)
