@@ -19,6 +19,11 @@ pytest.importorskip("fontpkg_inter")
 PICTURE = photo("astronaut")[:300, :400]
 JPEG = as_vips(PICTURE).jpegsave_buffer(Q=90)
 GRAY = as_vips(PICTURE[..., :1]).jpegsave_buffer(Q=90)
+NOISE = np.random.default_rng(1).integers(0, 256, (350, 380, 4), np.uint8)
+MARKS = {
+    name: as_vips(NOISE[..., :bands]).copy(interpretation=space).pngsave_buffer()
+    for name, bands, space in (("color", 4, "srgb"), ("gray", 2, "b-w"), ("opaque", 3, "srgb"))
+}
 TEXT = {"text": {"text": "Autumn leaves", "size": 40, "color": "80FF3300"}}
 LAYERS: dict[str, list[dict[str, Any]]] = {
     "text": [{**TEXT, "x": 20, "y": 30}],
@@ -26,6 +31,9 @@ LAYERS: dict[str, list[dict[str, Any]]] = {
     "outside": [{**TEXT, "x": 500, "y": 0}],
     "gray text": [{"text": {"text": "gray", "size": 90, "color": "808080"}}],
     "faded": [{**TEXT, "opacity": 0.4}],
+    "pictures": [{"picture": {"id": name}, "x": 30, "y": -60} for name in MARKS],
+    "faded picture": [{"picture": {"id": "color"}, "opacity": 0.6}],
+    "gray picture": [{"picture": {"id": "gray"}, "x": -40, "y": 20}],
     "several": [
         {"gradient": {"from": "00000000", "to": "cc000000"}},
         {**TEXT, "blend": "multiply"},
@@ -36,7 +44,7 @@ LAYERS: dict[str, list[dict[str, Any]]] = {
 
 
 def made(source: bytes, request: dict[str, Any]) -> Any:
-    return imgsvc.process(source, request).to_numpy()
+    return imgsvc.process(source, request, watermarks=MARKS).to_numpy()
 
 
 @pytest.mark.parametrize("resize", [{}, {"resize": {"width": 333}}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -20,6 +21,8 @@ from imgsvc_core.pixels.shapes import apply_mask
 from imgsvc_core.plan.geometry import Box, Size, clipped, rotated
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.spec import Color
+
+_MIXED_AT_ONCE = 1 << 16  # pixels that stay near the processor
 
 
 def draw_layer(laid: Laid, picture: pyvips.Image | None) -> Drawn:
@@ -55,7 +58,12 @@ def lay_in_array(pixels: Any, laid: Laid, drawn: Drawn, threads: int | None) -> 
     left, upper = part.left - left, part.top - upper
     if drawn.color is not None:
         alpha = to_array(top)[..., 0] if drawn.array is None else drawn.array
-        _mix(below, drawn.color.rgb, alpha[upper : upper + part.height, left : left + part.width])
+        alpha = alpha[upper : upper + part.height, left : left + part.width]
+        _mix(below, drawn.color.rgb[: below.shape[2]], alpha)
+    elif _is_mixed_simply(top, laid):
+        bands = to_array(top.crop(left, upper, *part.size) if part.size != size_of(top) else top)
+        colors = [bands[..., min(band, bands.shape[2] - 2)] for band in range(below.shape[2])]
+        _mix(below, colors, bands[..., -1])
     else:
         ground = from_array(below)
         limit_threads(ground, threads)
@@ -63,12 +71,29 @@ def lay_in_array(pixels: Any, laid: Laid, drawn: Drawn, threads: int | None) -> 
     return pixels
 
 
-def _mix(ground: Any, color: tuple[int, ...], alpha: Any) -> None:
-    """Lay a color with alpha on bytes, to the same samples as by libvips."""
-    alpha = alpha.astype("uint16")
-    rest = 255 - alpha
-    for band in range(ground.shape[2]):
-        ground[..., band] = (ground[..., band] * rest + alpha * color[band] + 128) // 255
+def _is_mixed_simply(top: pyvips.Image, laid: Laid) -> bool:
+    usual = laid.layer.opacity == 1 and laid.layer.blend == "normal"
+    return usual and top.format == "uchar" and top.hasalpha() and top.interpretation in ("srgb", "b-w")
+
+
+def _mix(ground: Any, colors: Sequence[Any], alpha: Any) -> None:
+    """Lay bands, or numbers for whole bands, with alpha on bytes.
+
+    The samples are those of libvips, which takes twice the time.
+    """
+    rows = max(1, _MIXED_AT_ONCE // ground.shape[1])
+    for start in range(0, len(ground), rows):
+        part = slice(start, start + rows)
+        share = alpha[part].astype("uint16")
+        for band, color in enumerate(colors):
+            mixed = ground[part, :, band].astype("uint16")
+            change = (color if isinstance(color, int) else color[part].astype("uint16")) - mixed
+            change *= share  # may be less than 0 in between: the sum is not
+            mixed *= 255
+            mixed += change
+            mixed += 128
+            mixed //= 255
+            ground[part, :, band] = mixed
 
 
 def _placed(laid: Laid, drawn: Drawn) -> tuple[pyvips.Image, int, int]:
