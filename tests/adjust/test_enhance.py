@@ -44,8 +44,8 @@ def enhanced(pixels: Pixels) -> Pixels:
 
 
 def difference(a: Pixels, b: Pixels) -> float:
-    """Mean CIEDE2000."""
-    return float(deltaE_ciede2000(rgb2lab(a), rgb2lab(b)).mean())  # type: ignore[no-untyped-call]
+    """Mean CIEDE2000 of every third row."""
+    return float(deltaE_ciede2000(rgb2lab(a[::3]), rgb2lab(b[::3])).mean())  # type: ignore[no-untyped-call]
 
 
 def softened(pixels: Pixels) -> Pixels:

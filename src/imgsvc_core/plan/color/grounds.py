@@ -48,7 +48,9 @@ def flat_ground(colors: FloatArray) -> tuple[BoolArray, BoolArray]:
         same = (np.abs(np.diff(levels, axis=axis)) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
         edge = np.ones_like(flat.take([0], axis))
         flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
-    found, counts = np.unique(levels[flat], axis=0, return_counts=True)
+    digits = 256 ** np.arange(levels.shape[2])
+    numbers, counts = np.unique(levels[flat] @ digits, return_counts=True)
+    found = numbers[:, None] // digits % 256
     black = found.max(axis=1, initial=0) <= 255 * c.ENHANCE_MARGIN
     least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * flat.size
     ground = np.zeros_like(flat)
