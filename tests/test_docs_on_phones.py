@@ -88,6 +88,17 @@ def test_figures_of_the_first_page_stay_a_table(phone: Any) -> None:
     assert not found["scrolls"]
 
 
+def test_the_gallery_of_the_first_page_fills_its_columns(phone: Any) -> None:
+    picture = "<figure><img width=150 height=150><figcaption>temperature 70</figcaption></figure>"
+    shown(phone, f'<div class="gallery"><div class="strip">{picture * 4}</div></div>{table(FIGURES)}')
+    widths = phone.evaluate(
+        """() => [...document.querySelectorAll("img")].map((image) => image.offsetWidth)"""
+    )
+    whole = phone.evaluate("document.querySelector('.gallery').offsetWidth")
+    assert [width > whole / 3 - 10 for width in widths] == [True] * 4
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_folded_table_is_arranged_when_it_is_opened(phone: Any) -> None:
     shown(phone, f"<details><summary>All rows</summary>{table(NUMBERS)}</details>")
     phone.locator("summary").click()
