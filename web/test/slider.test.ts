@@ -33,7 +33,12 @@ test("bytes grow by factors", () => {
 });
 
 test("what counts without a value is the default, or the size of the picture", () => {
-  expect(usualOf(opacity, SIZE)).toBe(1);
-  expect(usualOf(width, SIZE)).toBe(640);
-  expect(usualOf(param("quality"), SIZE)).toBeUndefined();
+  expect(usualOf(opacity, {}, SIZE)).toBe(1);
+  expect(usualOf(width, {}, SIZE)).toBe(640);
+  expect(usualOf(param("quality"), {}, SIZE)).toBeUndefined();
+});
+
+test("a length follows the other one that is given", () => {
+  expect(usualOf(width, { height: 100 }, SIZE)).toBeUndefined();
+  expect(usualOf(width, { width: 100 }, SIZE)).toBe(640);
 });

@@ -16,7 +16,7 @@ import pytest
 import imgsvc_core as imgsvc
 from imgsvc_urls import parse
 from tests.http.playground.conftest import Open
-from tests.http.playground.page import PICTURES, expect_summary, number
+from tests.http.playground.page import PICTURES, expect_summary, number, open_all_groups
 from tests.support import encoded
 
 
@@ -62,6 +62,44 @@ def test_an_error_is_never_copied(open_page: Open) -> None:
         section = page.locator(f"[data-language={language}]")
         section.get_by_text("It is wrong.").wait_for()
         assert section.get_by_role("button").count() == 0
+
+
+REFUSED = {
+    "a value out of its range": {"resize": {"width": 99999}},
+    "a crop outside of the picture": {"crop": {"x": 5000, "y": 0, "width": 10, "height": 10}},
+}
+
+
+@pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
+def test_a_refused_request_is_copied_in_no_language_and_its_error_has_one_wording(
+    request_: object, open_page: Open
+) -> None:
+    page = open_page(f"request={quote(json.dumps(request_))}", ready=False).page
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    page.get_by_role("tab", name="Code").click()
+    code = page.locator(".code")
+    code.get_by_text("there are no buttons to copy it").wait_for()
+    assert code.get_by_role("button").count() == 0
+    assert code.locator("pre").count() == 4
+    page.locator("[data-language=HTML] .error").wait_for()
+    page.wait_for_load_state("networkidle")
+    open_all_groups(page)
+    told = page.locator(".error").all_inner_texts()
+    assert len(told) >= 2
+    assert set(told) == {alert.inner_text()}
+    page.get_by_role("button", name="Reset", exact=True).click()
+    code.get_by_role("button").nth(5).wait_for()
+
+
+def test_a_request_can_be_copied_while_the_service_is_away(open_page: Open) -> None:
+    page = open_page().page
+    page.get_by_role("tab", name="Code").click()
+    page.route("**/playground/previews/*", lambda route: route.abort())
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    page.get_by_role("alert").filter(has_text="cannot be reached").wait_for()
+    assert page.get_by_role("button", name="Copy JSON").count() == 1
 
 
 def test_html_that_cannot_be_is_told_and_not_copied(open_page: Open) -> None:

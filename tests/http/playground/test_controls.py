@@ -175,6 +175,19 @@ def test_a_slider_without_a_value_looks_unset(open_page: Open) -> None:
     assert control.get_attribute("aria-valuetext") == "100"
 
 
+def test_a_length_that_follows_the_other_one_looks_unset(open_page: Open) -> None:
+    page = open_page("example=portrait.jpg").page
+    height = slider(page, "resize-height")
+    assert height.get_attribute("aria-valuetext") == "512 pixels"
+    number(page, "resize-width").fill("200")
+    page.keyboard.press("Tab")
+    page.locator("[data-param=resize-height] .slider.unset").wait_for()
+    assert height.get_attribute("aria-valuetext") == "unset"
+    assert number(page, "resize-height").get_attribute("placeholder") == "unset"
+    page.get_by_role("button", name="Reset Width").click()
+    assert height.get_attribute("aria-valuetext") == "512 pixels"
+
+
 def test_auto_means_one_thing(open_page: Open) -> None:
     """It is a value of formats and qualities, so what is not given is called otherwise."""
     page = open_page().page

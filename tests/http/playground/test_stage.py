@@ -87,6 +87,17 @@ def test_the_wheel_zooms_at_the_pointer_and_a_double_click_fits(open_page: Open)
     assert page.locator(".canvas").bounding_box() == box
 
 
+def test_a_double_click_on_the_divider_fits_the_picture(open_page: Open) -> None:
+    page = open_page().page
+    fit = page.get_by_role("button", name="Fit")
+    page.get_by_role("button", name="400 %").click()
+    assert fit.get_attribute("aria-pressed") == "false"
+    divider = page.get_by_role("slider", name="Divider between original and result")
+    divider.dblclick()
+    assert fit.get_attribute("aria-pressed") == "true"
+    assert divider.get_attribute("aria-valuenow") == "50"
+
+
 def test_two_fingers_zoom_at_their_middle(open_page: Open) -> None:
     page = open_page(has_touch=True).page
     box = page.locator(".canvas").bounding_box()

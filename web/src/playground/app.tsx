@@ -23,7 +23,7 @@ import { LayerBoxes } from "./layerboxes";
 import { useLooked } from "./looked";
 import { Results } from "./results";
 import * as calls from "./calls";
-import { keys, ServiceError, takeLocalKey, told } from "../shared/service";
+import { keys, REFUSED, ServiceError, takeLocalKey, told } from "../shared/service";
 import { hashOf, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar, urlIn } from "./source";
 import { Stage } from "./stage";
@@ -142,6 +142,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const isSelected = selected !== null && selected < itemsOf(request, "layers").length;
   const facts = input ? { ...input, ...upright(input) } : null;
   const message = notice || (error?.message ?? warning);
+  const wrong = error?.status === REFUSED ? error.message : undefined;
   return (
     <div
       class={`page${dropping ? " dropping" : ""}`}
@@ -216,7 +217,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         <p class="hidden" role="status">
           {opening ? "Opening the picture …" : result && !busy && !error ? spoken(result.facts.output) : ""}
         </p>
-        <Results {...{ declarations, source, request, document, own, shown, looking, set }} />
+        <Results {...{ declarations, source, request, document, own, shown, looking, wrong, set }} />
       </main>
       <Controls
         groups={groups}

@@ -14,12 +14,16 @@ interface Props {
   request: Request;
   document: Document;
   result: Result | null;
+  /** Why the service refuses the request. */
+  wrong: string | undefined;
 }
 
 const DELAY_MS = 200;
 const UNSIGNED = "unsigned: the account has no signing key, or the API key lacks the scope admin";
 const UNKNOWN_SOURCE = "https://example.org/";
 const STAND_IN = "https://example.org/… stands for the address of the picture: fetch it from there to get a URL that works.";
+
+const NOT_COPIED = "The service refuses this request, so there are no buttons to copy it.";
 
 /** The request in one language. */
 interface Snippet {
@@ -31,13 +35,13 @@ interface Snippet {
   remedy?: string | undefined;
 }
 
-export function Code({ declarations, source, request, document, result }: Props) {
+export function Code({ declarations, source, request, document, result, wrong }: Props) {
   const format = result?.facts.output.format ?? "jpg";
   const marks = useMarkNames(snippets.idsOf(request).length > 0);
   const asked = { declarations, source, request, document, format, marks };
   const facts = useFacts(result?.facts.input);
   const place = source?.url ?? UNKNOWN_SOURCE + encodeURIComponent(source?.name ?? "picture.jpg");
-  const { made, failure } = useUrls(place, document, facts);
+  const { made, failure = wrong } = useUrls(place, document, facts);
   const remedy = source?.url === undefined && made ? STAND_IN : undefined;
   const parts: Snippet[] = [
     { title: "JSON", text: snippets.json(asked) },
@@ -49,18 +53,19 @@ export function Code({ declarations, source, request, document, result }: Props)
   ];
   return (
     <div class="code">
+      {wrong && <p class="note">{NOT_COPIED}</p>}
       {parts.map((part) => (
-        <Section key={part.title} {...part} />
+        <Section key={part.title} {...part} copied={!wrong} />
       ))}
     </div>
   );
 }
 
-function Section({ title, text, failure, note, remedy }: Snippet) {
+function Section({ title, text, failure, note, remedy, copied }: Snippet & { copied: boolean }) {
   return (
     <section data-language={title}>
       <h3>
-        {title} {text !== undefined && <Copy text={() => text} label={`Copy ${title}`} />}
+        {title} {text !== undefined && copied && <Copy text={() => text} label={`Copy ${title}`} />}
         {note && <small>{note}</small>}
       </h3>
       {remedy && text !== undefined && <p class="note">{remedy}</p>}

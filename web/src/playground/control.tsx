@@ -7,11 +7,13 @@ import { Gravity } from "./gravity";
 import { converted, isPercent, percent, wholeOf } from "./layers";
 import { label } from "./search";
 import { fromSlider, rangeOf, STEPS, toSlider, usualOf } from "./slider";
-import type { Param, Plain, Size } from "./types";
+import type { Param, Plain, Size, Values } from "./types";
 
 export interface ControlProps {
   param: Param;
   value: Plain | undefined;
+  /** All values of its group. */
+  values: Values;
   size: Size;
   error: string | undefined;
   /** It cannot be left out. */
@@ -20,7 +22,7 @@ export interface ControlProps {
 }
 
 /** A label, the input for this kind of parameter, and below it an error of the service. */
-export function Control({ param, value, size, error, fixed, onChange }: ControlProps) {
+export function Control({ param, value, values, size, error, fixed, onChange }: ControlProps) {
   const id = useId();
   const given = value !== undefined;
   const [unreadable, setUnreadable] = useState(false);
@@ -29,7 +31,7 @@ export function Control({ param, value, size, error, fixed, onChange }: ControlP
   }, [given]);
   const wrong = unreadable && !given ? "must be a number" : error;
   const described = wrong ? `${id}-error` : `${id}-doc`;
-  const field = { param, value, size, id, described, invalid: Boolean(wrong), onChange, setUnreadable };
+  const field = { param, value, values, size, id, described, invalid: Boolean(wrong), onChange, setUnreadable };
   return (
     <div class={`control${given ? " given" : ""}`} data-param={param.option}>
       <div class="control-head">
@@ -58,6 +60,7 @@ export function Control({ param, value, size, error, fixed, onChange }: ControlP
 export interface FieldProps {
   param: Param;
   value: Plain | undefined;
+  values: Values;
   size: Size;
   id: string;
   described: string;
@@ -105,9 +108,9 @@ export function useTyped(value: string, onDone: (text: string) => void) {
 const UNSET = "unset";
 const UNSET_FORMAT = "as the source";
 
-function NumberField({ param, value, size, id, described, invalid, onChange, setUnreadable, unit }: FieldProps & { unit?: ComponentChildren }) {
+function NumberField({ param, value, values, size, id, described, invalid, onChange, setUnreadable, unit }: FieldProps & { unit?: ComponentChildren }) {
   const range = rangeOf(param, size);
-  const usual = usualOf(param, size);
+  const usual = usualOf(param, values, size);
   const current = typeof value === "number" ? value : usual;
   const place = Math.min(Math.max(current ?? 0, range.minimum), range.maximum);
   const share = (of: number) => toSlider(range, of) / STEPS;

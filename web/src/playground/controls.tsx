@@ -147,11 +147,12 @@ interface ParamProps {
 }
 
 function ParamControl({ group, param, request, size, error, onChange }: ParamProps) {
-  const value = valuesOf(request, group.key)[param.name] as Plain | undefined;
+  const values = valuesOf(request, group.key);
+  const value = values[param.name] as Plain | undefined;
   const change = (next: typeof value | null) =>
     onChange((request) => withValue(request, group, param.name, next ?? null, size), param.option);
   if (group.key === "watermark" && param.name === "id") {
     return <WatermarkChoice value={value} error={error} onChange={change} />;
   }
-  return <Control param={param} value={value} size={size} error={error} onChange={change} />;
+  return <Control {...{ param, value, values, size, error }} onChange={change} />;
 }

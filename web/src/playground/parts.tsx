@@ -242,7 +242,7 @@ function PartParam({ group, param, values, path, onEdit, ...known }: FormProps &
   }
   const plain = value as Plain | undefined;
   if (group.key === "picture" && param.name === "id") return <WatermarkChoice value={plain} error={error} onChange={set} />;
-  return <Control {...{ param, error }} value={plain} size={known.frame} fixed={param.required} onChange={set} />;
+  return <Control {...{ param, values, error }} value={plain} size={known.frame} fixed={param.required} onChange={set} />;
 }
 
 interface NestedProps extends Known {

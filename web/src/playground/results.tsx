@@ -20,6 +20,8 @@ interface Props {
   own: Shown | null;
   shown: Shown | null;
   looking: Looking;
+  /** Why the service refuses the request. */
+  wrong: string | undefined;
   set: (change: Change) => void;
 }
 

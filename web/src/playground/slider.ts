@@ -1,7 +1,7 @@
 /** Sliders: which values they offer, and where. */
 
 import { pixels } from "./request";
-import type { Param, Size } from "./types";
+import type { Param, Size, Values } from "./types";
 
 export const STEPS = 1000;
 
@@ -25,11 +25,13 @@ export function rangeOf(param: Param, size: Size): Range {
   return { minimum: least, maximum: most, steps, logarithmic, whole };
 }
 
-/** Returns the value that is used if none is given, as far as the page knows it. */
-export function usualOf(param: Param, size: Size): number | undefined {
+/** Returns the value that is used beside those of a group if none is given, as far as the page knows it. */
+export function usualOf(param: Param, values: Values, size: Size): number | undefined {
   if (typeof param.default === "number") return param.default;
   if (typeof param.neutral === "number") return param.neutral;
-  return param.unit === "pixels" && ["width", "height"].includes(param.name) ? pixels(param.name, size) : undefined;
+  const other = { width: "height", height: "width" }[param.name];
+  const follows = other !== undefined && values[other] !== undefined; // in proportion, which crops and other steps change
+  return param.unit === "pixels" && other && !follows ? pixels(param.name, size) : undefined;
 }
 
 /** Returns the place of a value on a slider, from 0 to STEPS. */

@@ -112,7 +112,12 @@ export function Stage({ shown, labels, busy, waiting, stale, plain, onWindow, on
         </div>
         {compared && (
           <div class="compared" style={styleOf(part)}>
-            <Divider label={`Divider between ${labels[0]} and ${labels[1]}`} at={divider} onMove={setDivider} />
+            <Divider
+              label={`Divider between ${labels[0]} and ${labels[1]}`}
+              at={divider}
+              onMove={setDivider}
+              onFit={() => setView(null)}
+            />
             <p class="labels" aria-hidden="true">
               <span>{labels[0]}</span>
               <span>{labels[1]}</span>
@@ -164,8 +169,15 @@ function isOwn(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(OWN_POINTERS) !== null;
 }
 
+interface DividerProps {
+  label: string;
+  at: number;
+  onMove: (change: (at: number) => number) => void;
+  onFit: () => void;
+}
+
 /** The line between two pictures. It stays in the visible part of the picture, which is its parent. */
-function Divider({ label, at, onMove }: { label: string; at: number; onMove: (change: (at: number) => number) => void }) {
+function Divider({ label, at, onMove, onFit }: DividerProps) {
   const bounded = (place: number) => Math.min(100, Math.max(0, place));
   return (
     <div
@@ -194,6 +206,7 @@ function Divider({ label, at, onMove }: { label: string; at: number; onMove: (ch
         event.preventDefault();
         onMove((before) => bounded(before + by));
       }}
+      onDblClick={onFit}
     />
   );
 }

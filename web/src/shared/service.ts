@@ -16,6 +16,9 @@ const KEY = "imgsvc-key";
 /** The status of an error if the service did not answer. */
 export const UNREACHABLE = 0;
 
+/** The status of an error if the service refuses a request. */
+export const REFUSED = 422;
+
 /** An error that the service answered, or the reason why it did not answer. */
 export class ServiceError extends Error {
   constructor(
@@ -68,11 +71,12 @@ export async function call(path: string, options: RequestInit = {}): Promise<Res
   }
 }
 
+/** Returns the error of an answer. Its message is that of its first problem, which tells more, so that one error has one wording. */
 export async function refused(response: Response, header?: string | null): Promise<ServiceError> {
   const text = header ?? (await response.text());
   try {
     const { message, errors } = JSON.parse(text) as Partial<Failure>;
-    return new ServiceError(response.status, message ?? response.statusText, errors);
+    return new ServiceError(response.status, errors?.[0]?.message ?? message ?? response.statusText, errors);
   } catch {
     return new ServiceError(response.status, `The service answered ${response.status} ${response.statusText}.`);
   }
