@@ -74,7 +74,7 @@ def playground() -> Iterator[str]:
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert service.stdout is not None
-        yield service.stdout.readline().strip()
+        yield service.stdout.readline().removeprefix("Playground: ").strip()
     finally:
         service.terminate()
         service.wait(timeout=60)

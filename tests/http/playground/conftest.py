@@ -39,7 +39,7 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("playground") / "log"
     process = forked_services.start(["playground", "--no-browser"], log)
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().removeprefix("Playground: ").strip()
         process.terminate()
         assert process.wait(timeout=60) == 0
     finally:
