@@ -198,8 +198,9 @@ def test_set_up_commands_are_those_that_ci_runs() -> None:
 def test_a_block_can_be_pasted_into_a_new_clone() -> None:
     """Each makes its environment itself, and waits neither for the demo nor for the tests."""
     demo, install, _playground, tests = blocks("sh")
-    assert all(block.startswith("python3 -m venv --without-pip .venv && ") for block in (demo, install, tests))
-    assert [len(block.splitlines()) for block in (demo, install, tests)] == [1, 2, 1]
+    own = (demo, install, tests)
+    assert all(block.startswith("python3 -m venv --without-pip .venv && ") for block in own)
+    assert [len(block.splitlines()) for block in own] == [1, 2, 1]
     assert "nox" not in install
 
 
