@@ -147,9 +147,9 @@ async def test_a_rolling_upgrade_loses_no_job_and_leaves_none_to_a_node_that_doe
 
                         left: set[str] = set()
                         while not {"DELAYED", "ENQUEUED"} & await states(server, NEWER_JOB):
-                            left |= await accept(to_new, receiver, 4, delay=15)
+                            left |= await accept(to_new, receiver, 4, delay=8)
                             await asyncio.sleep(1)
-                        due = time.monotonic() + 15
+                        due = time.monotonic() + 8
                     await drained(new)
                     while time.monotonic() < due + 3:
                         await delivered(to_old, await accept(to_old, receiver, 1, delay=1))
