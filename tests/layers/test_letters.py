@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 import pyvips
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,3 +38,7 @@ def test_pixels_are_means_of_the_squares_of_larger_letters(
     assert np.array_equal(to_array(drawn.image)[..., 0], drawn.array)
     assert np.abs(drawn.array - expected).max() <= 0.5 + 1e-9
     assert (drawn.margin, drawn.color) == (1, WHITE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("imgsvc_core.pixels.layers.letters.numpy_pays", lambda pixels: False)
+        alone = letters.placed(Box(3, 2, width + 5, height + 4), 1, WHITE)
+    assert np.array_equal(to_array(alone.image)[..., 0], drawn.array)

@@ -9,6 +9,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
+from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.vips import to_array
@@ -50,8 +51,8 @@ class Letters:
         """Return the letters in pixels, at left and top of a box in a picture of its size."""
         if self.zoom == 1:
             return Drawn(in_memory_if_small(self.image.embed(*box)), margin, color)
-        if color is None:
-            return Drawn(in_memory_if_small(self._reduced().embed(*box)), margin)
+        if color is None or not numpy_pays(box.width * box.height):
+            return Drawn(in_memory_if_small(self._reduced().embed(*box)), margin, color)
         alpha = self._alpha_within(box)
         image = pyvips.Image.new_from_memory(alpha.data, box.width, box.height, 1, "uchar")
         return Drawn(image, margin, color, alpha)
@@ -59,11 +60,15 @@ class Letters:
     def _reduced(self) -> pyvips.Image:
         zoom, (width, height) = self.zoom, self.size
         image = self.image.embed(self.left % zoom, self.top % zoom, width * zoom, height * zoom)
+        if image.get("bands") == 1:
+            sums = (image * zoom**2).cast("ushort").shrink(zoom, zoom)
+            return ((sums + zoom**2 // 2) / zoom**2).floor().cast("uchar")
         image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
         return image.copy(interpretation="srgb")
 
     def _alpha_within(self, box: Box) -> Any:
-        import numpy as np  # has the means when libvips has built its operations
+        """Return the same as `_reduced` does for alpha, within a box, in less time."""
+        import numpy as np
 
         zoom, (width, height) = self.zoom, self.size
         across, down = self.left % zoom, self.top % zoom
