@@ -198,6 +198,16 @@ LAYERS: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("blend", ["multiply", "saturation"])
+def test_mixed_layers_of_small_pictures_stay_below_the_bound(blend: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    Image.fromarray(mosaic(600, 400)).save(path)
+    layer = {"shape": {"kind": "ellipse", "color": "f00"}, "rotation": 33, "blend": blend}
+    peak, bound = peak_and_bound(path, {"layers": [layer] * 2})
+    assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 @pytest.mark.parametrize("kind", LAYERS)
 def test_layers_stay_below_the_bound(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("fontpkg_inter")

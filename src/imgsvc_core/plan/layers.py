@@ -18,6 +18,8 @@ _EM = 1.2  # sizes: the width of a wide letter
 _TEXT_COPIES = 3  # with an outline and what is turned
 _SHADOW = 48  # bytes for a pixel, measured with four threads
 _PIXEL = 4  # bytes, with alpha
+# Bytes of buffers of four threads: of modes that libvips has, and of the many steps of the others.
+_MIXED, _MIXED_IN_STEPS = 60_000_000, 130_000_000
 
 
 @frozen
@@ -164,6 +166,14 @@ class Laid:
         lines = letters / width + plan.letters.count("\n") + 2
         size = Size(math.ceil(width), math.ceil(lines * plan.size * plan.asked.line_height))
         return int(_TEXT_COPIES * _PIXEL * plan.zoom**2 * prod(size)) + self.below(size)
+
+    @property
+    def buffers(self) -> int:
+        """The most bytes of buffers in which its colors are mixed with those below."""
+        mixing = self.layer.blend
+        if mixing == "normal":
+            return 0
+        return _MIXED_IN_STEPS if mixing in ("hue", "saturation", "color", "luminosity") else _MIXED
 
     def below(self, size: Size) -> int:
         """Return the most bytes that shadows of a layer of a size take."""

@@ -45,7 +45,7 @@ def memory_bound(
     streams = load.sequential and frames == 1
     held = 0.0 if streams else strip
     rendered = 0.0  # frames that a step rereads or that are encoded
-    drawn = [0]
+    drawn, buffers = [0], [0]
     settles, settled = False, 0.0  # whether a step of this kind came before, and the largest frame in memory
     for planned in steps:
         colors, alpha = 3 if planned.traits.brings_color else colors, alpha or planned.traits.brings_alpha
@@ -55,6 +55,7 @@ def memory_bound(
         if frames > 1 and (planned.traits.rereads or planned is steps[-1]):
             rendered = max(rendered, prod(planned.after) * pixel * frames)
         drawn.append(planned.traits.drawn)
+        buffers.append(planned.traits.buffers)
         if planned.traits.settles:
             settled, settles = max(settled, settles * prod(planned.before) * pixel), True
         held += planned.traits.keeps
@@ -64,7 +65,12 @@ def memory_bound(
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
     # beside the decoded strip, or again for the encoder
-    held += settled + (max(drawn) if frames == 1 else sum(drawn)) + max(rendered, 2 * rendered - strip)
+    held += (
+        max(buffers)
+        + settled
+        + (max(drawn) if frames == 1 else sum(drawn))
+        + max(rendered, 2 * rendered - strip)
+    )
     lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
     several = measured or len(save) > 1
     encoder = max(_encoder(settings, alpha, sample, size, frames, several=several) for settings in save)

@@ -416,7 +416,12 @@ _LAYER = Work[Laid](
     draws="layers.laying:draw_layer",
     text=lambda laid: laid.text,
     traits=lambda laid: Traits(
-        rereads=True, settles=True, in_array=True, brings_color=not laid.layer.gray, drawn=laid.memory
+        rereads=True,
+        settles=True,
+        in_array=True,
+        brings_color=not laid.layer.gray,
+        drawn=laid.memory,
+        buffers=laid.buffers,
     ),
     mark=lambda laid: None if laid.layer.picture is None else laid,
 )

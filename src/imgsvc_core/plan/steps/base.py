@@ -23,6 +23,7 @@ class Traits:
         in_array: the step also works on an array without alpha.
         copies: how many copies of the frame the step holds in memory, beyond the one that it rereads.
         drawn: how many bytes of what it draws over the frame it holds in memory, until the next such step.
+        buffers: how many bytes of buffers it takes for a frame of any size. Later steps take the same ones.
         keeps: how many bytes the step holds in memory until the end.
         copies_before: how many decoded copies of the frame before it the step holds in memory.
         brings_color: the step can make a gray picture colored.
@@ -38,6 +39,7 @@ class Traits:
     keeps: int = 0
     copies_before: float = 0
     drawn: int = 0
+    buffers: int = 0
     brings_color: bool = False
     brings_alpha: bool = False
     removes_alpha: bool = False
