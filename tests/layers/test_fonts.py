@@ -141,7 +141,7 @@ def test_drawings_see_the_same_fonts_and_no_others() -> None:
 def test_no_font_needs_the_characters_that_choose_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
     fonts = tuple(font for font in catalog().fonts if "Inter" in font.families)
     inter = attrs.evolve(catalog(), fonts=fonts)
-    monkeypatch.setattr("imgsvc_core.plan.texts.catalog", lambda: inter)
+    monkeypatch.setattr("imgsvc_core.fonts.catalog", lambda: inter)
     chosen = "".join(map(chr, (0xFE00, 0xFE0E, 0xFE0F, 0xE0100, 0xE01EF)))
     assert not any(map(inter.has, chosen))
     assert (

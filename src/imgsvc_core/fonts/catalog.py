@@ -8,7 +8,7 @@ import importlib.util
 import json
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -25,7 +25,7 @@ _OF_SYSTEM = ("/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fon
 _MOST_FILES = 5000
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Catalog:
     """The fonts of some folders.
 
@@ -90,13 +90,14 @@ def _read(folders: tuple[str, ...]) -> Catalog:
 
 
 @functools.cache
-def _ranges(font: FontFile) -> tuple[list[int], list[int]]:
+def _ranges(font: FontFile) -> tuple[Sequence[int], Sequence[int]]:
     """Return the first and the last letters of the ranges of a font."""
     try:
         found = letters_of(font)
     except (OSError, ValueError, struct.error):
-        return [], []
-    return [first for first, _ in found], [last for _, last in found]
+        return (), ()
+    firsts, lasts = zip(*found, strict=True) if found else ((), ())
+    return firsts, lasts
 
 
 def _has(font: FontFile, letter: int) -> bool:

@@ -7,10 +7,10 @@ import functools
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from imgsvc_core.fonts.catalog import catalog
+from imgsvc_core.fonts.markup import escape
 
 _FILE, _ROOT = "FONTCONFIG_FILE", "FONTCONFIG_SYSROOT"
 _NAME, _CACHE = "fonts.conf", "cache"

@@ -21,7 +21,7 @@ _LATER_FORMATS = (12, 13)
 Read = Callable[[int, int], bytes]
 
 
-@attrs.frozen(eq=False)  # all of its facts would take long to hash for each letter
+@attrs.frozen(eq=False, repr=False)  # all of its facts would take long to hash for each letter
 class FontFile:
     """The families of a file, where its tables of letters are, and its size with the checksums of its tables.
 
@@ -71,7 +71,7 @@ def read_font(path: Path) -> FontFile:
 
 
 def letters_of(font: FontFile) -> list[tuple[int, int]]:
-    """Return the ranges of letters that a font has, in their order.
+    """Return the ranges of letters that a font has, each by its first and its last one, in their order.
 
     Raises:
         OSError: the file cannot be read.
@@ -131,8 +131,8 @@ def _letters(table: bytes) -> Iterator[tuple[int, int]]:
     offset = next((place for place, kind in formats.items() if kind in _LATER_FORMATS), None)
     if offset is not None:
         (groups,) = struct.unpack_from(">I", table, offset + 12)
-        wanted = table[offset + 16 : offset + 16 + 12 * groups]
-        yield from ((first, last) for first, last, glyph in struct.iter_unpack(">III", wanted))
+        numbers = struct.unpack_from(f">{3 * groups}I", table, offset + 16)
+        yield from zip(numbers[::3], numbers[1::3], strict=True)
         return
     for place, kind in formats.items():
         if kind == 4:

@@ -6,7 +6,6 @@ import functools
 import math
 import unicodedata
 from collections.abc import Hashable
-from html import escape
 from typing import Any
 
 import attrs
@@ -17,6 +16,7 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.fonts import allowed_fonts, catalog
+from imgsvc_core.fonts.markup import escape
 from imgsvc_core.pixels.blending import flat
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined, shadow_of
