@@ -216,7 +216,7 @@ def _bounds(found: Mapping[tuple[str, str, str], Sequence[Ratio]]) -> list[Bound
         bytes_over("jpg", "sharp", "photographs", 0.94),
         Bound("jpg of photographs: CPU over sharp's encoder", statistics.median(jpeg), 1.0),
         bytes_over("avif", "sharp", "screenshots", 0.5),
-        bytes_over("webp", "libvips, sharp", "photographs", 1.01),
+        bytes_over("webp", "libvips, sharp", "photographs", 0.97),
     ]
 
 
