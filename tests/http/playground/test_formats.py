@@ -118,7 +118,8 @@ def test_formats_are_compared_by_some_numbers_and_no_picture_is_loaded(open_page
     asked_for = {url.split("/playground/")[1] for url, _ in answers} - {"icon.svg"}  # of the tab
     assert asked_for == {"scores/portrait.jpg"}
     assert sum(sizes["responseBodySize"] for _, sizes in answers) < 10_000
-    page.get_by_role("button", name="webp", exact=True).click()
+    with page.expect_request_finished(lambda request: "previews" in request.url):
+        page.get_by_role("button", name="webp", exact=True).click()
     expect_summary(page, "webp")
     assert sum("previews" in url for url, _ in answers) == 1
 
