@@ -25,6 +25,7 @@ QUICK = [f"tests/{name}" for name in ("spec", "plan", "adjust", "watermark", "fo
 QUICK += [f"tests/{name}" for name in ("urls", "stores", "batch", "http", "cli")]
 LONGER = ["adjust/test_enhance", "plan/test_memory_peaks", "http/cache/test_nodes"]
 LONGER += ["batch/test_alibaba_buckets", "stores/test_endpoints"]
+LONGER += ["adjust/test_unsharp", "batch/test_again", "http/webhooks/test_engine", "stores/test_secrets"]
 LONGER += ["http/fetching/test_content_encodings", "http/fetching/test_source_connection"]
 LONGER += [f"stores/test_{name}" for name in ("failing_servers", "large_objects", "pool", "retry", "tokens")]
 QUICK += [f"--ignore=tests/{name}.py" for name in LONGER]
