@@ -251,7 +251,7 @@ def test_a_transparent_watermark_is_left_out() -> None:
         ("fq:webp:60:jpg:50", PLAIN, {"quality": 50}),
         ("fq:webp:60:jpg:50/q:40", PLAIN, {"quality": 40}),
         ("fq:webp:60", PLAIN + "@webp", {"format": "webp", "quality": 60}),
-        ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79}),
+        ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79, "effort": 6}),
         ("ext:avif", PLAIN, {"format": "avif", "quality": 63, "effort": 1, "subsampling": "420"}),
         ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
         ("f:bmp/q:70", PLAIN, {"internal_format": "bmp"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import zlib
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -205,6 +206,22 @@ def test_threads_change_no_byte_of_an_avif() -> None:
         set_int(picture, "concurrency", threads)
         made.append(write(picture, "avif"))
     assert made[0] == made[1] == made[2]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "settings", "effort"),
+    [
+        (photo, {}, 7), (lambda: np.tile(photo(), (20, 20, 1)), {}, 7), (transparent, {}, 6),
+        (photo, {"lossless": True}, 6),
+    ],
+    ids=["small", "large", "alpha", "lossless"],
+)  # fmt: skip
+def test_opaque_webps_with_loss_take_more_effort(
+    pixels: Callable[[], photos.Pixels], settings: dict[str, Any], effort: int
+) -> None:
+    image = vips(pixels())
+    assert write(image, "webp", **settings) == write(image, "webp", effort=effort, **settings)
+    assert write(image, "webp", **settings) != write(image, "webp", effort=13 - effort, **settings)
 
 
 @pytest.mark.parametrize("effort", [0, 6, 9])

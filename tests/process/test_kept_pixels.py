@@ -113,6 +113,19 @@ def test_pixels_are_not_kept_beyond_the_limit_of_memory(decoded: list[str]) -> N
     assert decoded == ["jpg", "jpg"]
 
 
+def test_kept_pixels_go_when_other_work_needs_the_memory(decoded: list[str]) -> None:
+    source, other, request = photo(8), photo(9), {"adjust": {"exposure": 10}}
+    limits = imgsvc.Limits(memory_bytes=least_memory(other, request))
+    decoded.clear()
+    kept(source, request)
+    imgsvc.process(other, request, io.BytesIO())
+    kept(source, request)
+    assert decoded == ["jpg", "jpg"]
+    imgsvc.process(other, request, io.BytesIO(), limits=limits)
+    kept(source, request)
+    assert decoded == ["jpg"] * 4
+
+
 def least_memory(source: bytes, request: dict[str, Any]) -> int:
     """Return the smallest limit of memory with which a request is done."""
     low, high = 0, 1 << 30

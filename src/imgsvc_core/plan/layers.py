@@ -11,6 +11,7 @@ from imgsvc_core.plan.geometry import Size, rotated
 from imgsvc_core.plan.placement import gravity_offset, margins
 from imgsvc_core.plan.texts import TextPlan, planned_text
 from imgsvc_core.spec.layers import Layer, Length
+from imgsvc_core.spec.layers.layer import NON_SEPARABLE
 
 _LONGEST = 65_535
 _LINE = 2  # pixels
@@ -173,7 +174,7 @@ class Laid:
         mixing = self.layer.blend
         if mixing == "normal":
             return 0
-        return _MIXED_IN_STEPS if mixing in ("hue", "saturation", "color", "luminosity") else _MIXED
+        return _MIXED_IN_STEPS if mixing in NON_SEPARABLE else _MIXED
 
     def below(self, size: Size) -> int:
         """Return the most bytes that shadows of a layer of a size take."""

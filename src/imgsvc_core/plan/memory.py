@@ -64,13 +64,8 @@ def memory_bound(
             held += planned.traits.copies * prod(planned.after) * pixel + _BUFFERS
     size = steps[-1].after if steps else Size(info.width, info.height)
     pixel = (colors + alpha) * sample
-    # beside the decoded strip, or again for the encoder
-    held += (
-        max(buffers)
-        + settled
-        + (max(drawn) if frames == 1 else sum(drawn))
-        + max(rendered, 2 * rendered - strip)
-    )
+    held += max(buffers) + settled + (max(drawn) if frames == 1 else sum(drawn))
+    held += max(rendered, 2 * rendered - strip)  # beside the decoded strip, or again for the encoder
     lines = min(_LINES * max(loaded.width, size.width), 2 * (prod(loaded) + prod(size))) * pixel
     several = measured or len(save) > 1
     encoder = max(_encoder(settings, alpha, sample, size, frames, several=several) for settings in save)

@@ -48,16 +48,20 @@ def keeping_pixels() -> Iterator[None]:
 def loaded(opened: Opened, settings: LoadSettings, room: float) -> pyvips.Image | Raster:
     """Return what `Opened.load` does, of the kept pixels if they are of the same file.
 
-    ``room`` is how many more bytes may be in memory. Raises what decoding raises.
+    ``room`` is how many more bytes may be in memory. If kept pixels and their file could take more, they go.
+    Raises what decoding raises.
     """
     global _last
+    if room < 2 * _MOST_BYTES:
+        _last = None
+        return opened.load(settings)
     if not _is_keeping or opened.file is None or opened.file.source.size > _MOST_BYTES:
         return opened.load(settings)
     source, asked = bytes(opened.file.source.buffer()), (settings, opened.threads)
     if _last is None or (_last.asked, _last.source) != (asked, source):
         _last = None  # before the next ones need memory
         image = opened.load(settings)
-        if _bytes(image) > min(room, _MOST_BYTES):
+        if _bytes(image) > _MOST_BYTES:
             return image
         with translate_errors(opened.info.format):
             _last = _Kept(source, asked, _shared(image))

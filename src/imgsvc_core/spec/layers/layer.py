@@ -20,6 +20,9 @@ Mixing = Literal[
     "soft-light", "difference", "exclusion", "hue", "saturation", "color", "luminosity", "plus-lighter",
 ]  # fmt: skip
 
+NON_SEPARABLE = frozenset[Mixing](("hue", "saturation", "color", "luminosity"))
+"""The modes that mix all channels of a color together, as CSS names them."""
+
 _Length = Accepts[Length | None, Length | int | str | None]
 
 

@@ -256,10 +256,8 @@ def _output(options: Options, info: ImageInfo, size: Size, encoding: Encoding) -
             {"encoding": "baseline"} if format_ == "jpg" else {"effort": _avif_effort(encoding.avif_speed)}
         )
     elif format_ == "webp":
-        output |= {
-            "subsampling": "420",
-            "effort": _WEBP_EFFORT,
-        }  # without the sharp edges that it can have in color
+        # without the sharp edges that it can have in color
+        output |= {"subsampling": "420", "effort": _WEBP_EFFORT}
     elif format_ == "gif":
         output |= {"palettes": "libvips", "effort": _GIF_EFFORT}
     output |= _of_pro(options.pro, format_)
