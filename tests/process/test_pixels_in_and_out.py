@@ -108,6 +108,7 @@ def test_bools_are_black_and_white() -> None:
         (np.zeros((3, 22, 22)), r"got shape \(3, 22, 22\) of float64: channels must come last, as after"),
         (np.zeros((1, 3, 22, 22)), r"got shape \(1, 3, 22, 22\) of float64: pass the pictures one by one"),
         (np.zeros((2, 2), object), "of object"),
+        (np.ma.masked_less(np.eye(2), 1), "must have all of its pixels, got a masked array; fill it first"),
     ],
 )
 def test_other_arrays_are_refused(array: Any, words: str) -> None:

@@ -60,6 +60,8 @@ def _of_array(array: npt.NDArray[Any], limits: Limits) -> pyvips.Image:
     """
     import numpy as np
 
+    if _is_a(array, "numpy.ma", "MaskedArray"):
+        raise InvalidPixels("Source array must have all of its pixels, got a masked array; fill it first.")
     kind, channels = array.dtype.kind, array.shape[2] if array.ndim == 3 else 1
     known = kind in "bf" or array.dtype.name in ("uint8", "uint16")
     if array.ndim not in (2, 3) or not 1 <= channels <= _MOST_CHANNELS or not known or not array.size:
