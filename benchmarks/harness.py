@@ -118,10 +118,12 @@ def compare(contenders: Mapping[str, Contender], *, rounds: int = 15, repeats: i
 def run_python(code: str, *arguments: str | Path) -> dict[str, Any]:
     """Run Python code in a fresh process; what it prints is JSON, and is given back.
 
-    ``peak_memory`` is there for the code to call: see :func:`peak_memory`.
+    ``peak_memory`` is there for the code to call: see :func:`peak_memory`. Modules are compiled by the first
+    process only, as in an installation.
     """
     prelude = "from benchmarks.harness import peak_memory\n"
-    return run_json([sys.executable, "-c", prelude + code, *map(str, arguments)])
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return run_json([sys.executable, "-c", prelude + code, *map(str, arguments)], environment)
 
 
 def run_json(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, Any]:

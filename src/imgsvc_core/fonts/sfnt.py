@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import attrs
@@ -78,10 +79,9 @@ def letters_of(font: FontFile) -> list[tuple[int, int]]:
         ValueError, struct.error: its tables are damaged.
     """
     ranges: list[tuple[int, int]] = []
-    with font.path.open("rb") as file:
+    with font.path.open("rb", buffering=0) as file:
         for offset, length in font.tables:
-            file.seek(offset)
-            ranges += _letters(file.read(length))
+            ranges += _letters(os.pread(file.fileno(), length, offset))
     return sorted(ranges)
 
 
@@ -108,9 +108,10 @@ def _tables(read: Read, start: int) -> tuple[dict[bytes, tuple[int, int]], bytes
 def _names(table: bytes) -> Iterator[str]:
     """Yield the families of a face, in all languages. The typographic ones come first."""
     _, count, storage = struct.unpack_from(">HHH", table)
-    records = list(struct.iter_unpack(">HHHHHH", table[6 : 6 + 12 * count]))
+    records = struct.iter_unpack(">HHHHHH", table[6 : 6 + 12 * count])
+    families = [record for record in records if record[3] in (_FAMILY, _TYPOGRAPHIC_FAMILY)]
     for wanted in (_TYPOGRAPHIC_FAMILY, _FAMILY):
-        for platform, _, _, name, length, offset in records:
+        for platform, _, _, name, length, offset in families:
             if name == wanted:
                 text = table[storage + offset : storage + offset + length]
                 if platform in (_WINDOWS, _UNICODE):
@@ -119,8 +120,8 @@ def _names(table: bytes) -> Iterator[str]:
                     yield text.decode("mac-roman").strip()
 
 
-def _letters(table: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of letters of a face, from its largest table."""
+def _letters(table: bytes) -> Iterable[tuple[int, int]]:
+    """Return the ranges of letters of a face, from its largest table."""
     (count,) = struct.unpack_from(">H", table, 2)
     places = {struct.unpack_from(">HHI", table, 4 + 8 * number) for number in range(count)}
     formats = {
@@ -132,11 +133,9 @@ def _letters(table: bytes) -> Iterator[tuple[int, int]]:
     if offset is not None:
         (groups,) = struct.unpack_from(">I", table, offset + 12)
         numbers = struct.unpack_from(f">{3 * groups}I", table, offset + 16)
-        yield from zip(numbers[::3], numbers[1::3], strict=True)
-        return
-    for place, kind in formats.items():
-        if kind == 4:
-            yield from _segments(table[place:])
+        return zip(numbers[::3], numbers[1::3], strict=True)
+    tables = (table[place:] for place, kind in formats.items() if kind == 4)
+    return itertools.chain.from_iterable(map(_segments, tables))
 
 
 def _segments(table: bytes) -> Iterator[tuple[int, int]]:

@@ -61,8 +61,8 @@ class Letters:
         zoom, (width, height) = self.zoom, self.size
         image = self.image.embed(self.left % zoom, self.top % zoom, width * zoom, height * zoom)
         if image.get("bands") == 1:
-            sums = (image * zoom**2).cast("ushort").shrink(zoom, zoom)
-            return ((sums + zoom**2 // 2) / zoom**2).floor().cast("uchar")
+            # Means are off by less than 1e-4, and those that are no halves are at least 1/72 away from them.
+            return image.cast("float").shrink(zoom, zoom).linear(1, 0.505, uchar=True)
         image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
         return image.copy(interpretation="srgb")
 
