@@ -7,6 +7,8 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING
 
+import attrs
+
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import MissingDependency, Problem, SpecError
 from imgsvc_core.plan.geometry import Size
@@ -56,6 +58,17 @@ class TextPlan:
 
         colors = {run.color for run in self.runs}
         return colors.pop() if len(colors) == 1 and not catalog().colored else None
+
+    @property
+    def is_opaque(self) -> bool:
+        """True if all letters are opaque."""
+        return all(run.color.alpha == 255 for run in self.runs)
+
+    @property
+    def opaque(self) -> TextPlan:
+        """The same with opaque letters."""
+        runs = (attrs.evolve(run, color=attrs.evolve(run.color, alpha=255)) for run in self.runs)
+        return attrs.evolve(self, runs=tuple(runs))
 
     @property
     def letters(self) -> str:

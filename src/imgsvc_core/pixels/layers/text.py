@@ -22,13 +22,14 @@ from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.layers.effects import outlined, shadow_of
 from imgsvc_core.pixels.layers.letters import Letters, in_memory_if_small, is_small
 from imgsvc_core.pixels.shapes import apply_mask
-from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.texts import Run, TextPlan
 from imgsvc_core.spec.layers import Text
 
 _UNIT = 1024  # units of Pango in a pixel
 _SPREAD = 16  # pixels more between lines tell how many there are
+_TRANSPARENT = 1  # of 65,535: for Pango, an alpha of 0 is none
 _MARKER = "x"
 _ELLIPSIS = "…"
 _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
@@ -141,8 +142,7 @@ class _Layout:
         return _drawn_by_libvips(text, self._font, rgba=self.plan.only_color is None, **options)
 
     def _marker(self, run: int) -> str:
-        # For Pango, an alpha of 0 is none; that of 1 of 65,535 leaves no mark.
-        return self._in_font(_MARKER, self.plan.runs[run], alpha=1)
+        return self._in_font(_MARKER, self.plan.runs[run], alpha=_TRANSPARENT)
 
     @property
     def _font(self) -> str:
@@ -205,6 +205,8 @@ class _Layout:
 
     def _in_font(self, text: str, run: Run, alpha: int | None = None) -> str:
         asked, font, color = self.plan.asked, run.font, run.color
+        if not color.alpha:
+            alpha = _TRANSPARENT
         spacing = round(asked.letter_spacing.of(self.size) * self.zoom * _UNIT)
         styles = {
             # The optical size is that of what is shown, which is smaller than what is drawn.
@@ -290,9 +292,12 @@ def _drawn(layout: _Layout, drawn: Letters, height: int | None, side: int) -> Dr
     below = []
     if asked.shadow is not None or asked.outline is not None:
         alpha = letters if color else letters.extract_band(3)
+        if not layout.plan.is_opaque:  # what lies below has the color that it is asked for
+            alpha = _opaque(layout, ink).embed(border, border, *sides)
         solid = outlined(alpha, thick) if thick else alpha
         below += [shadow_of(solid, asked.shadow, side)] if asked.shadow else []
-        below += [(flat(solid, asked.outline.color), 0, 0)] if asked.outline else []
+        line = solid if layout.plan.is_opaque else (solid - alpha).cast("uchar")
+        below += [(flat(line, asked.outline.color), 0, 0)] if asked.outline else []
     layers = [(picture, left + x, top + y) for picture, x, y in (*below, (letters, 0, 0))]
     margin = max(
         0,
@@ -312,6 +317,14 @@ def _drawn(layout: _Layout, drawn: Letters, height: int | None, side: int) -> Dr
     for picture, x, y in layers:
         canvas = canvas.composite2(picture, "over", x=x + margin, y=y + margin)
     return Drawn(in_memory_if_small(canvas.cast("uchar").copy(interpretation="srgb")), margin)
+
+
+def _opaque(layout: _Layout, ink: Size) -> pyvips.Image:
+    """Return the alpha of the letters as if they were opaque."""
+    opaque = attrs.evolve(layout, plan=layout.plan.opaque)
+    color = opaque.plan.only_color
+    image = opaque.set().placed(Box(0, 0, *ink), 0, color).image
+    return image if color else image.extract_band(3)
 
 
 def _bottom(image: pyvips.Image) -> int:
