@@ -478,6 +478,8 @@ def test_frames() -> None:
     assert output(filtered("max_frames(6)"), moving)["frames"] == 6
     assert "frames" not in output(filtered("max_frames(0)"), moving)
     assert "frames" not in output(filtered("max_frames(6):format(png)"), moving)
+    assert output(filtered("format(avif)"), moving)["frames"] == 1
+    assert output(filtered("format(jxl)"), moving)["frames"] == 1
 
 
 def test_pages() -> None:

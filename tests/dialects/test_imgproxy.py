@@ -253,6 +253,7 @@ def test_a_transparent_watermark_is_left_out() -> None:
         ("fq:webp:60", PLAIN + "@webp", {"format": "webp", "quality": 60}),
         ("f:png", PLAIN + "@webp", {"format": "webp", "quality": 79, "effort": 6}),
         ("ext:avif", PLAIN, {"format": "avif", "quality": 63, "effort": 1, "subsampling": "420"}),
+        ("f:jxl", PLAIN, {"format": "jxl", "quality": 77}),
         ("f:tiff/q:70", PLAIN, {"format": "tiff"}),
         ("f:bmp/q:70", PLAIN, {"internal_format": "bmp"}),
         ("f:ico/w:80", PLAIN, {"internal_format": "ico"}),

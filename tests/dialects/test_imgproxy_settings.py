@@ -204,7 +204,19 @@ def test_formats_that_clients_accept() -> None:
     assert format_of(named, enforce_webp=True, enforce_avif=True) == "avif"
     assert format_of(named, enforce_webp=True, enforce_avif=True, info=moving) == "webp"
     assert format_of(named, accept="image/avif", enforce_webp=True) == "png"
+    newest, every = f"image/jxl,{CHROME}", {"auto_jxl": True, "auto_avif": True, "auto_webp": True}
+    assert format_of(PLAIN, accept=newest, **every) == "jxl"
+    assert format_of(PLAIN, **every) == "avif"
+    assert format_of(named, accept=newest, **every) == "png"
+    assert format_of(PLAIN, accept=newest, info=moving, **every) == "webp"
+    assert format_of(named, accept=newest, enforce_jxl=True, enforce_avif=True) == "jxl"
+    assert format_of(PLAIN, accept=newest, enforce_jxl=True) == "jxl"
     assert format_of(named, accept="image/webp;q=0", enforce_webp=True) == "png"
+
+
+@pytest.mark.parametrize("format", ["avif", "jxl"])
+def test_formats_of_stills_get_the_first_frame(format: str) -> None:
+    assert output(asked(f"f:{format}/{PLAIN}"), facts("gif", 100, 80, frames=3))["frames"] == 1
 
 
 def test_what_the_format_depends_on() -> None:

@@ -29,13 +29,14 @@ Process = subprocess.Popen[str] | ForkedProcess
 
 @attrs.frozen
 class Service:
-    """A running service: where it is, its first key, and the files of its state folder."""
+    """A running service: where it is, its first key, what it printed, and the files of its state folder."""
 
     url: str
     key: str
     state: Path
     command: str
     process: Process
+    greeting: str = ""
 
     @property
     def certificate(self) -> Path:
@@ -144,7 +145,7 @@ def await_start(process: Process, state: Path, key: str = "") -> Service:
     url = re.search(r"https://\S+:\d+", text)
     command = next(line.strip() for line in lines if line.strip().startswith("curl"))
     assert url is not None
-    return Service(url[0], found[0] if found else key, state, command, process)
+    return Service(url[0], found[0] if found else key, state, command, process, text)
 
 
 def _leads_to(link: Path) -> str:

@@ -94,6 +94,8 @@ def _greet(greeting: Greeting, *, has_pages: bool) -> None:
     click.echo("Documentation: imgsvc docs")
     if greeting.key:
         click.echo(f"Your API key, shown only now: {greeting.key}")
+    else:
+        click.echo("Your API key was shown when it was made. For another one: imgsvc keys create")
     click.echo(f"Try it from another terminal:\n\n  {greeting.command}\n")
 
 

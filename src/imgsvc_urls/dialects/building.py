@@ -195,8 +195,8 @@ def _told_apart(kind: Side | Tiling) -> tuple[Tiling | None, Side]:
 
 
 def animates(format: str) -> bool:
-    """Return True if other services write animations of a format. Of AVIF they write the first frame."""
-    return FORMATS[format].animation and format != "avif"
+    """Return True if other services write animations of a format. AVIF and JPEG XL get the first frame."""
+    return FORMATS[format].animation and format not in ("avif", "jxl")
 
 
 def half_up(value: float) -> int:

@@ -92,6 +92,7 @@ def test_the_key_is_shown_once_and_state_survives(tmp_path: Path) -> None:
         again = await_start(process, tmp_path / "state")
         assert again.key == ""
         assert "<your key>" in again.command
+        assert "imgsvc keys create" in again.greeting
         assert again.certificate.read_bytes() == certificate
         account = subprocess.run(
             ["curl", "-s", "--cacert", str(again.certificate), "-u", f"{key}:", f"{again.url}/1.0/account"],

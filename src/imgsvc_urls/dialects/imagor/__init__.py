@@ -100,24 +100,27 @@ class Imagor(Parameters):
     confidential: ClassVar[bool] = True
 
     keys: tuple[str, ...] = param(
-        "Keys, of which any signs URLs (IMAGOR_SECRET).", texts(r"(?s).+", "texts"), default=(), secret=True
+        "Keys. Each URL is signed with one of them (IMAGOR_SECRET).",
+        texts(r"(?s).+", "texts"),
+        default=(),
+        secret=True,
     )
     unsafe: bool = param("Whether unsigned URLs are served (IMAGOR_UNSAFE).", default=False)
-    signer_type: SignerType = param("Hash of signatures (IMAGOR_SIGNER_TYPE).", default="sha1")
+    signer_type: SignerType = param("Hash function of signatures (IMAGOR_SIGNER_TYPE).", default="sha1")
     signer_truncate: int = param(
-        "Length of signatures, 0 for all of them (IMAGOR_SIGNER_TRUNCATE).",
+        "Length of signatures; 0 keeps them whole (IMAGOR_SIGNER_TRUNCATE).",
         Integer(0, 88),
         unit="characters",
         default=0,
     )
     base_url: str = param(
-        "What stands before images that do not begin with http, such as the name of an origin and a slash "
+        "Prefix of images that do not begin with http, such as the name of an origin and a slash "
         "(HTTP_LOADER_DEFAULT_SCHEME).",
         Text(2000, minimum=0),
         default="https://",
     )
     smart: Smart = param(
-        "The gravity that smart stands for: smart, like imagor, face, faces, or none.", default="smart"
+        "What smart looks for: smart, as in imagor, face or faces; none keeps the center.", default="smart"
     )
     watermarks: tuple[tuple[str, str], ...] = param(
         "Ids of watermarks by the URLs in filters.", TextTable(), default=()
@@ -127,18 +130,19 @@ class Imagor(Parameters):
         default=False,
     )
     auto_webp: bool = param("The same for WebP, if not AVIF (IMAGOR_AUTO_WEBP).", default=False)
-    auto_jpeg: bool = param("The same for JPEG, if neither (IMAGOR_AUTO_JPEG).", default=False)
+    auto_jpeg: bool = param("The same for JPEG, if neither AVIF nor WebP (IMAGOR_AUTO_JPEG).", default=False)
     strip_metadata: bool = param(
         "Whether results lose the metadata of their sources (VIPS_STRIP_METADATA).", default=False
     )
 
     max_animation_frames: int = param(
-        "How many frames of an animation are kept at most, -1 for all (VIPS_MAX_ANIMATION_FRAMES).",
+        "Most frames of an animation; -1 keeps all (VIPS_MAX_ANIMATION_FRAMES).",
         Integer(-1, 65_535),
         default=-1,
     )
     max_filter_ops: int = param(
-        "Up to which filter of a picture they change pixels, -1 for all (VIPS_MAX_FILTER_OPS).",
+        "Most filters of a picture. Later ones that change pixels are left out; -1 keeps all "
+        "(VIPS_MAX_FILTER_OPS).",
         Integer(-1, 1000),
         default=-1,
     )

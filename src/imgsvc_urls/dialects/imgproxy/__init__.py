@@ -145,9 +145,10 @@ class Imgproxy(ImgproxySettings):
 
     def _encoding(self, request: ForeignRequest, options: Options) -> Encoding:
         """Return how pictures are encoded where the URL leaves it open, or has no say."""
-        automatic = {"avif": self.auto_avif or self.enforce_avif, "webp": self.auto_webp or self.enforce_webp}
-        enforced = {"avif": self.enforce_avif, "webp": self.enforce_webp}
-        choices = automatic if options.format is None else enforced
+        choices = {"jxl": self.enforce_jxl, "avif": self.enforce_avif, "webp": self.enforce_webp}
+        if options.format is None:
+            automatic = {"jxl": self.auto_jxl, "avif": self.auto_avif, "webp": self.auto_webp}
+            choices = {name: choices[name] or automatic[name] for name in choices}
         accepted: tuple[str, ...] = ()
         if any(choices.values()) and not options.raw:
             accepted = accepted_formats(request.header("Accept"), choices)

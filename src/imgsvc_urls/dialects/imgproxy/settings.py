@@ -15,6 +15,7 @@ from imgsvc_urls.dialects.reading import TextTable, texts
 _HEX = texts(r"(?:[0-9A-Fa-f]{2})+", "texts of hexadecimal digits")
 _FORMAT = "|".join(FORMATS)
 _WRITABLE = "|".join(name for name, ours in FORMATS.items() if ours in TABLE and TABLE[ours].writable)
+_QUALITIES = {"webp": 79, "avif": 63, "jxl": 77}
 _MOST_SECONDS = 10 * 365 * 24 * 3600
 
 
@@ -33,13 +34,13 @@ class ImgproxySettings(Parameters):
         "Length of signatures (IMGPROXY_SIGNATURE_SIZE).", Integer(1, 32), unit="bytes", default=32
     )
     trusted_signatures: tuple[str, ...] = param(
-        "Words that count as signatures (IMGPROXY_TRUSTED_SIGNATURES).",
+        "Words that are accepted in place of a signature (IMGPROXY_TRUSTED_SIGNATURES).",
         texts(r"[^/\s]+", "words without slashes"),
         default=(),
         secret=True,
     )
     secret: str | None = param(
-        "What clients must send as Authorization: Bearer (IMGPROXY_SECRET).",
+        "Token that clients must send as Authorization: Bearer (IMGPROXY_SECRET).",
         Text(2000),
         default=None,
         secret=True,
@@ -51,7 +52,7 @@ class ImgproxySettings(Parameters):
         secret=True,
     )
     arguments_separator: str = param(
-        "What separates an option and its arguments (IMGPROXY_ARGUMENTS_SEPARATOR).", Text(20), default=":"
+        "Separator of an option and its arguments (IMGPROXY_ARGUMENTS_SEPARATOR).", Text(20), default=":"
     )
     presets: tuple[str, ...] = param(
         "Presets, each as name=option:argument/option:argument (IMGPROXY_PRESETS).",
@@ -59,7 +60,7 @@ class ImgproxySettings(Parameters):
         default=(),
     )
     presets_separator: str | None = param(
-        "What separates presets that stand in one text (IMGPROXY_PRESETS_SEPARATOR).",
+        "Separator of presets if they are given as one text (IMGPROXY_PRESETS_SEPARATOR).",
         Text(20),
         default=None,
     )
@@ -69,7 +70,7 @@ class ImgproxySettings(Parameters):
         default=None,
     )
     only_presets: bool = param(
-        "Whether URLs have names of presets in place of options (IMGPROXY_ONLY_PRESETS).", default=False
+        "Whether URLs name presets only, and no options (IMGPROXY_ONLY_PRESETS).", default=False
     )
     allowed_options: tuple[str, ...] = param(
         "The only options that URLs may have; all if empty (IMGPROXY_ALLOWED_PROCESSING_OPTIONS).",
@@ -77,7 +78,7 @@ class ImgproxySettings(Parameters):
         default=(),
     )
     allow_security_options: bool = param(
-        "Whether URLs and presets may have options of limits, which never exceed those of the service "
+        "Whether URLs and presets may set limits. These never exceed the limits of the service "
         "(IMGPROXY_ALLOW_SECURITY_OPTIONS).",
         default=False,
     )
@@ -88,13 +89,14 @@ class ImgproxySettings(Parameters):
         default=(),
     )
     base_url: tuple[str, ...] = param(
-        "What stands before sources that do not begin with it, such as the name of an origin and a slash. Of "
-        "several, sources may begin with any, and the first one stands before others (IMGPROXY_BASE_URL).",
+        "Prefix of sources that do not begin with it, such as the name of an origin and a slash. If there "
+        "are several, a source may begin with any of them, and the first one is put before all others "
+        "(IMGPROXY_BASE_URL).",
         texts(r"\S{0,2000}", "beginnings of sources", one=True),
         default=(),
     )
     allowed_sources: tuple[str, ...] = param(
-        "Beginnings that sources must have, also unsigned ones and those of origins, with wildcards "
+        "Allowed beginnings of sources, with wildcards. They also count for unsigned URLs and origins "
         "(IMGPROXY_ALLOWED_SOURCES).",
         texts(
             r"https?://[^/\s]+/\S*|(?!https?:)[a-z][a-z0-9+.-]*:\S*",
@@ -112,12 +114,21 @@ class ImgproxySettings(Parameters):
         "Whether sources in base64 end with a file name (IMGPROXY_BASE64_URL_INCLUDES_FILENAME).",
         default=False,
     )
+    auto_jxl: bool = param(
+        "Whether stills without a format become JPEG XL for clients that accept it (IMGPROXY_AUTO_JXL).",
+        default=False,
+    )
     auto_avif: bool = param(
         "Whether stills without a format become AVIF for clients that accept it (IMGPROXY_AUTO_AVIF).",
         default=False,
     )
     auto_webp: bool = param(
         "Whether pictures without a format become WebP for clients that accept it (IMGPROXY_AUTO_WEBP).",
+        default=False,
+    )
+    enforce_jxl: bool = param(
+        "Whether stills become JPEG XL for clients that accept it, also if the URL names another format "
+        "(IMGPROXY_ENFORCE_JXL).",
         default=False,
     )
     enforce_avif: bool = param(
@@ -131,26 +142,29 @@ class ImgproxySettings(Parameters):
         default=False,
     )
     preferred_formats: tuple[str, ...] = param(
-        "Formats that pictures keep without being told; all others become the first one that can carry them "
-        "(IMGPROXY_PREFERRED_FORMATS).",
+        "Formats that pictures keep if the URL names none. Others become the first of these that can hold "
+        "them (IMGPROXY_PREFERRED_FORMATS).",
         texts(_WRITABLE, "names of formats that can be written", least=1),
         default=("jpeg", "png", "gif"),
     )
     client_hints: bool = param(
-        "Whether the headers DPR and Width of clients, also with Sec-CH- before them, are defaults of dpr "
-        "and width (IMGPROXY_ENABLE_CLIENT_HINTS).",
+        "Whether dpr and width default to the headers Sec-CH-DPR and Sec-CH-Width, or DPR and Width "
+        "(IMGPROXY_ENABLE_CLIENT_HINTS).",
         default=False,
     )
     quality: int = param(
         "Quality of formats that have no other (IMGPROXY_QUALITY).", Integer(1, 100), default=80
     )
     format_quality: tuple[str, ...] = param(
-        "Qualities of formats, such as avif=50; by default webp=79, avif=63 (IMGPROXY_FORMAT_QUALITY).",
+        "Qualities of formats, such as avif=50; by default webp=79, avif=63, jxl=77 "
+        "(IMGPROXY_FORMAT_QUALITY).",
         texts(rf"(?:{_FORMAT})=(?:[1-9][0-9]?|100)", "formats and qualities such as avif=50"),
         default=(),
     )
     avif_speed: int = param(
-        "Speed of the encoder of AVIF; below 3 as 3 (IMGPROXY_AVIF_SPEED).", Integer(0, 9), default=8
+        "Speed of the AVIF encoder. 0 to 2 have the effect of 3 (IMGPROXY_AVIF_SPEED).",
+        Integer(0, 9),
+        default=8,
     )
     skip_processing_formats: tuple[str, ...] = param(
         "Formats that are delivered as they are (IMGPROXY_SKIP_PROCESSING_FORMATS).",
@@ -166,13 +180,13 @@ class ImgproxySettings(Parameters):
         "Whether pictures are turned upright by their orientation (IMGPROXY_AUTO_ROTATE).", default=True
     )
     ttl: int | None = param(
-        "For how long caches keep pictures; by default delivery.max_age (IMGPROXY_TTL).",
+        "How long caches keep pictures; by default delivery.max_age (IMGPROXY_TTL).",
         Integer(0, _MOST_SECONDS),
         unit="seconds",
         default=None,
     )
     cache_control_passthrough: bool = param(
-        "Whether the age that a source states counts in place of ttl (IMGPROXY_CACHE_CONTROL_PASSTHROUGH).",
+        "Whether Cache-Control and Expires of the source replace ttl (IMGPROXY_CACHE_CONTROL_PASSTHROUGH).",
         default=False,
     )
     watermark: str | None = param("Id of the watermark.", Text(200), default=None)
@@ -232,9 +246,7 @@ class ImgproxySettings(Parameters):
     def qualities(self) -> tuple[tuple[str, int], ...]:
         """The qualities of formats, if the URL names none."""
         named = (item.split("=") for item in self.format_quality)
-        return tuple(
-            sorted({"webp": 79, "avif": 63, **{FORMATS[name]: int(value) for name, value in named}}.items())
-        )
+        return tuple(sorted({**_QUALITIES, **{FORMATS[name]: int(value) for name, value in named}}.items()))
 
     @cached_property
     def option_defaults(self) -> dict[str, Any]:

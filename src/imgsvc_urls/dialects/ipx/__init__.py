@@ -62,12 +62,12 @@ class Ipx(Parameters):
     title: ClassVar[str] = "Dialect 'ipx'"
 
     base_url: str = param(
-        "What stands before paths, such as the name of an origin and a slash (IPX_FS_DIR).",
+        "Prefix of paths, such as the name of an origin and a slash (IPX_FS_DIR).",
         Text(2000, minimum=0),
         default="",
     )
     aliases: tuple[tuple[str, str], ...] = param(
-        "Beginnings of paths, and what stands for them: URLs or other paths (IPX_ALIAS).",
+        "Beginnings of paths, and the URLs or paths that replace them (IPX_ALIAS).",
         TextTable(),
         default=(),
     )

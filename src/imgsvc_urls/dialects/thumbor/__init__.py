@@ -126,28 +126,31 @@ class Thumbor(Parameters):
     confidential: ClassVar[bool] = True
 
     keys: tuple[str, ...] = param(
-        "Keys, of which any signs URLs (SECURITY_KEY).", texts(r"(?s).+", "texts"), default=(), secret=True
+        "Keys. Each URL is signed with one of them (SECURITY_KEY).",
+        texts(r"(?s).+", "texts"),
+        default=(),
+        secret=True,
     )
     unsafe: bool = param("Whether unsigned URLs are served (ALLOW_UNSAFE_URL).", default=False)
     base_url: str = param(
-        "What stands before images that do not begin with http, such as the name of an origin and a slash.",
+        "Prefix of images that do not begin with http, such as the name of an origin and a slash.",
         Text(2000, minimum=0),
         default="http://",
     )
     stored: str = param(
-        "What stands before the ids of uploaded images, 32 hexadecimal digits, such as the name of an origin "
-        "and a slash; by default there are none.",
+        "Prefix of the ids of uploaded images, such as the name of an origin and a slash. An id has 32 "
+        "hexadecimal digits. When empty, there are no ids.",
         Text(2000, minimum=0),
         default="",
     )
     allowed_sources: tuple[str, ...] = param(
-        "Regular expressions of the hosts of images, or with '://' in them of the beginnings of their "
-        "URLs (ALLOWED_SOURCES).",
+        "Regular expressions of the hosts of images. One with '://' in it is of the beginning of the URL "
+        "(ALLOWED_SOURCES).",
         Array(RegularExpression(), "regular expressions"),
         default=(),
     )
     smart: Smart = param(
-        "The gravity that smart stands for: none, like thumbor without detectors, face, faces or smart.",
+        "What smart looks for: face, faces or smart; none keeps the center, as thumbor without detectors.",
         default="none",
     )
     watermarks: tuple[tuple[str, str], ...] = param(
@@ -155,8 +158,8 @@ class Thumbor(Parameters):
     )
 
     quality: int = param("Quality of results (QUALITY).", _QUALITY, default=80)
-    webp_quality: int | None = param("Quality of WebP, if another (WEBP_QUALITY).", _QUALITY, default=None)
-    avif_quality: int | None = param("Quality of AVIF, if another (AVIF_QUALITY).", _QUALITY, default=None)
+    webp_quality: int | None = param("Quality of WebP, if it differs (WEBP_QUALITY).", _QUALITY, default=None)
+    avif_quality: int | None = param("Quality of AVIF, if it differs (AVIF_QUALITY).", _QUALITY, default=None)
     heif_quality: int | None = param("Quality of HEIC, 75 by default (HEIF_QUALITY).", _QUALITY, default=None)
     progressive_jpeg: bool = param("Whether JPEGs are progressive (PROGRESSIVE_JPEG).", default=True)
     respect_orientation: bool = param(
@@ -169,7 +172,7 @@ class Thumbor(Parameters):
         "Whether results keep author and rights (PRESERVE_EXIF_COPYRIGHT_INFO).", default=False
     )
     max_age: int | None = param(
-        "For how many seconds caches keep pictures whose URLs do not tell it (MAX_AGE).",
+        "How many seconds caches keep pictures if the URL does not say (MAX_AGE).",
         Integer(0, 10**9),
         default=None,
     )
@@ -183,7 +186,9 @@ class Thumbor(Parameters):
         "Whether stills without a format become WebP for clients that accept it (AUTO_WEBP).", default=False
     )
     auto_avif: bool = param("The same for AVIF, if not WebP (AUTO_AVIF).", default=False)
-    auto_jpg: bool = param("The same for JPEG, if neither, without transparency (AUTO_JPG).", default=False)
+    auto_jpg: bool = param(
+        "The same for JPEG, if neither WebP nor AVIF and without transparency (AUTO_JPG).", default=False
+    )
     auto_heif: bool = param("The same for HEIC, if none of these (AUTO_HEIF).", default=False)
     auto_png: bool = param("The same for PNG, if none of these (AUTO_PNG).", default=False)
     auto_png_to_jpg: bool = param(
