@@ -95,6 +95,32 @@ def test_reference_has_every_error_that_the_service_answers() -> None:
     assert "<!-- table: service_errors -->" in (DOCS / "reference/service.md").read_text(encoding="utf-8")
 
 
+def test_reference_has_every_command_with_its_flags() -> None:
+    page = tables.command()
+    assert "<!-- table: command -->" in (DOCS / "reference/command.md").read_text(encoding="utf-8")
+    found = {part.split("\n", 1)[0]: part for part in page.split("\n## ")[1:]}
+    commands: list[tuple[str, click.Command]] = [("imgsvc", cli)]
+    for path, command in commands:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
+                commands.append((f"{path} {name}", inner))
+    assert set(found) == {path for path, _ in commands[1:]}
+    for path, command in commands[1:]:
+        flags = {flag for item in command.params for flag in item.opts if flag.startswith("--")}
+        shared = found["imgsvc process"] if "(#imgsvc-process)" in found[path] else ""
+        assert [flag for flag in flags if f"{flag} " not in found[path] + shared] == []
+    assert "--padding-top" not in found["imgsvc explain"]
+
+
+def test_code_in_descriptions_of_calls_is_not_escaped() -> None:
+    text = calls.calls("Processing")
+    assert "`<img src>`" in text
+    assert "&lt;platform>" in text
+
+
 def test_reference_has_every_option_of_urls_that_is_no_parameter() -> None:
     assert re.findall(r"^\| `(.+?)` \|", tables.shorthands(), re.MULTILINE) == list(SHORTHANDS)
     assert re.findall(r"^\| `(.+?)` \|", tables.delivery(), re.MULTILINE) == list(imgsvc.params(Delivery))
@@ -106,7 +132,9 @@ def test_reference_has_every_option_of_urls_that_is_no_parameter() -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_reference_has_every_call_with_its_parameters_and_answers(route: Route) -> None:
     found = calls.calls(route.tag).split(f"## {route.method} {route.path}\n")[1].split("\n## ")[0]
-    assert f"`{route.scope}`" in found or route.public or "any key" in found
+    signed = route.authenticate is not None
+    assert ("Needs a signature" in found) == signed
+    assert f"`{route.scope}`" in found or route.public or signed or "any key" in found
     for parameter in route.parameters:
         assert f"| `{parameter.name}` | {parameter.where} |" in found
     for media_type, schema in route.bodies.items():

@@ -43,6 +43,8 @@ def calls(tag: str) -> str:
 
 
 def _key(route: Route) -> str:
+    if route.authenticate is not None:
+        return "a signature in the URL, or the setting `delivery.unsigned`"
     if route.public:
         return "no key"
     return f"a key of scope `{route.scope}`" if route.scope else "any key"
@@ -106,4 +108,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return " ".join(text.replace("``", "`").replace("<", "&lt;").split())
+    """Return the Markdown of a text. In code, nothing is escaped."""
+    parts = text.replace("``", "`").split("`")
+    parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]
+    return " ".join("`".join(parts).split())

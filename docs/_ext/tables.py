@@ -8,11 +8,12 @@ import inspect
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 from gallery import GALLERY
 from shown import STRIPS
 
@@ -52,6 +53,7 @@ from imgsvc_urls.dialects.ipx import Ipx
 
 NOTHING = "–"
 _COLUMNS = 80
+_WITH_OPERATIONS = "imgsvc process"
 _REFERENCE = Path(__file__).parents[1] / "reference"
 _COMPARED = ("libraries", "suites", "others", "servers")
 _WITH_RATES = ("others", "servers")
@@ -310,19 +312,34 @@ def schema() -> str:
 
 
 def command() -> str:
-    """The help of the command and of each of its subcommands."""
-    import click
-
+    """The help of the command and of all its subcommands. Flags of operations stand at one of them."""
     from imgsvc_cli.app import cli
 
     top = click.Context(cli, info_name="imgsvc", terminal_width=_COLUMNS, **cli.context_settings)
-    parts = [f"```text\n{cli.get_help(top)}\n```"]
-    for name in cli.list_commands(top):
-        subcommand = cli.get_command(top, name)
-        assert subcommand is not None
-        context = click.Context(subcommand, info_name=name, parent=top)
-        parts.append(f"## imgsvc {name}\n\n```text\n{subcommand.get_help(context)}\n```")
+    helps = dict(_helps(cli, top))
+    operations = set(helps[_WITH_OPERATIONS].split("\n\n")[1:])
+    parts = []
+    for path, text in helps.items():
+        heading = "" if path == "imgsvc" else f"## {path}\n\n"
+        if path != _WITH_OPERATIONS:
+            own = [block for block in text.split("\n\n") if block not in operations]
+            if len(own) < len(text.split("\n\n")):
+                heading += (
+                    f"It also takes the flags of operations of [`{_WITH_OPERATIONS}`](#imgsvc-process).\n\n"
+                )
+            text = "\n\n".join(own)
+        parts.append(f"{heading}```text\n{text}\n```")
     return "\n\n".join(parts)
+
+
+def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield each command below one, as it is called, with its help."""
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _helps(inner, click.Context(inner, info_name=name, parent=context))
 
 
 def benchmarks() -> str:

@@ -16,7 +16,7 @@ from imgsvc_cli.options import as_json_option, limits_option
 @limits_option
 @as_json_option
 def compare(original: str, other: str, limits: imgsvc.Limits, as_json: bool) -> int:
-    """Show how alike OTHER looks to ORIGINAL, a picture of the same size: files or URLs.
+    """Show how similar OTHER looks to ORIGINAL, a picture of the same size: files or URLs.
 
     SSIMULACRA2 is 100 for equal pictures; at 90 the difference cannot be seen, at 70 it is hard to see.
     """

@@ -109,7 +109,7 @@ def url(
     spec: str | None,
     **flags: Any,
 ) -> None:
-    """Print URLs of pictures that say what to do with them.
+    """Print URLs at which the service answers processed pictures.
 
     A SOURCE is a URL, or the name of an origin and a path below it, such as photos/shoe.jpg. For --srcset and
     --picture its size is read, if it is a URL or the settings have its origin.

@@ -60,7 +60,7 @@ class ImageInfo:
     )
     look: float | None = attrs.field(
         default=None,
-        metadata={"doc": "SSIMULACRA2 of a result, of its worst frame, if the request promises one."},
+        metadata={"doc": "SSIMULACRA2 score of a result, if the request asks for a look."},
     )
     bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
     frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})

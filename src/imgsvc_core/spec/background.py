@@ -21,8 +21,8 @@ _COLOR = HexColor()
 class Background(Operation):
     """Lay a color, a gradient, or the picture itself under transparent parts and new space.
 
-    It is the picture as filters leave it, before a mask cuts it and space is put around it. The background
-    of another operation lies over this one, and so do border, watermark and layers.
+    The kinds ``blur`` and ``average`` use the picture after its filters, before a mask cuts it and space is
+    added. Another operation's own background covers this one. Border, watermark and layers are drawn over it.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -36,8 +36,8 @@ class Background(Operation):
     )
 
     kind: Literal["color", "blur", "average", "gradient"] = param(
-        "One color; the picture, which covers all and is blurred; its average color; or two colors that "
-        "change into each other.",
+        "One color, a blurred copy of the picture that fills the frame, its average color, or a gradient of "
+        "two colors.",
         default="color",
     )
     color: Accepts[Color | None, Color | str | None] = param("The one color.", _COLOR, default=None)
@@ -58,7 +58,7 @@ class Background(Operation):
         unit="degrees",
         default=None,
     )
-    radial: bool = param("Whether a gradient begins in the center and ends in the corners.", default=False)
+    radial: bool = param("Whether a gradient goes from the center to the corners.", default=False)
 
     @property
     def is_neutral(self) -> bool:

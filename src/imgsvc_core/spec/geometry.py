@@ -58,8 +58,8 @@ def _scaling() -> Any:
 def offset(start: str, side: str, way: str) -> Any:
     """Declare the distance from an edge that gravity names."""
     return param(
-        f"Distance inwards from the {start} or {side} edge that gravity names, or {way} from the center. By "
-        "default 0. It ends at the edges of the picture.",
+        f"Distance inwards from the {start} or {side} edge that gravity names, or {way} from the center; "
+        "0 by default. It stops at the edges of the picture.",
         OFFSET,
         unit="pixels",
         default=None,
@@ -89,7 +89,7 @@ class Orient(Operation):
 class Trim(Operation):
     """Cut away a border of one color, before all other steps except redact.
 
-    Of an animation, the border of all frames together is cut. A picture of one color stays as it is.
+    In an animation, only what is border in all frames is cut. A picture of one color stays as it is.
     """
 
     threshold: float = param(

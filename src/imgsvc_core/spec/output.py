@@ -65,29 +65,30 @@ class Output(Operation):
     )
 
     format: Accepts[OutputFormat | None, OutputFormat | OutputAlias | None] = param(
-        "File format; by default the source's own if it can be written; auto takes the smallest, and keeps "
-        "graphics exactly.",
+        "File format; by default that of the source, if it can be written. auto chooses one that makes "
+        "a small file, and stores graphics without loss.",
         Choice((*OUTPUT_NAMES, "auto"), _ALIASES),
         default=None,
     )
     quality: int | Literal["auto"] | None = param(
-        "Quality of lossy formats; by default the format's own. auto is the one that looks good.",
+        "Quality of lossy formats; by default the format's own. auto chooses one that looks good.",
         IntegerOr(1, 100, {"auto": "auto"}),
         default=None,
     )
     look: Accepts[float | None, float | LookWord | None] = param(
-        "SSIMULACRA2 that the result has at least, in the smallest file: 50 is fair, 70 good, 80 fine, and "
-        "90 the same to the eye.",
+        "Least SSIMULACRA2 score of the result. The smallest file that reaches it is taken. 50 is fair, 70 "
+        "good, 80 fine, and 90 looks the same.",
         NumberOr(30, 100, LOOKS),
         default=None,
     )
     encoding: Literal["baseline", "progressive"] | None = param(
-        "Whether JPEG, PNG and GIF load from coarse to fine; by default only JPEGs that are no photographs.",
+        "Whether JPEG, PNG and GIF load from coarse to fine. By default, only JPEGs other than "
+        "photographs do.",
         default=None,
     )
     lossless: bool = param("Store pixels exactly, if the format can.", default=False)
     effort: int | None = param(
-        "Time spent on a smaller file, from least to most; by default the format's own.",
+        "Time spent on a smaller file: 9 takes longest. By default the format's own.",
         Integer(0, 9),
         default=None,
     )
@@ -107,13 +108,13 @@ class Output(Operation):
         default=None,
     )
     keep_pixels: bool = param(
-        "Leave the coded pixels as they are and change metadata alone, in JPEG, PNG, WebP, HEIC, "
+        "Change only metadata, and leave the encoded pixels as they are, in JPEG, PNG, WebP, HEIC, "
         "AVIF and JPEG XL.",
         default=False,
     )
     transcode: bool = param(
-        "Rewrap a JPEG as JPEG XL, from which the very same JPEG comes back, or take it out again. All "
-        "stays.",
+        "Rewrap a JPEG as JPEG XL without loss, or turn such a JPEG XL back into the very same JPEG. "
+        "Metadata stays.",
         default=False,
     )
     if_smaller: bool = param(
@@ -129,7 +130,7 @@ class Output(Operation):
         default=WHITE,
     )
     facts: Accepts[tuple[FactName, ...], Collection[FactName]] = param(
-        "Facts of the result's pixels to tell, such as its palette or a placeholder.",
+        "Facts of the result's pixels to return, such as its palette or a placeholder.",
         Words(tuple(FACTS)),
         default=(),
     )

@@ -21,9 +21,9 @@ class Redact(Operation):
     """Make a box or all faces of the upright source unreadable, before every other step.
 
     Nothing of the covered pixels gets into the result: ``pixels`` and ``blur`` take their colors from around
-    the box. The part of a box that lies outside of the picture has no effect. In files with lossy compression
-    a box grows by what shows traces of it: to the edges of the blocks of pixels that it touches, and by what
-    the codec filters and predicts beside them.
+    the box. The part of a box that lies outside of the picture has no effect. In files with lossy
+    compression, pixels beside the box can show traces of it. There the box grows to the edges of the blocks
+    of pixels that it touches, and over the pixels that the codec filters or predicts from these blocks.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -46,14 +46,14 @@ class Redact(Operation):
         "Height of the box. Percent are of the picture's height.", SIDE, unit="pixels", default=None
     )
     faces: bool = param(
-        "Cover all faces in place of a box; of an animation, the faces of each frame in all frames.",
+        "Cover all faces in place of a box. In an animation, the faces of any frame are covered in "
+        "all frames.",
         default=False,
     )
-    if_found: bool = param(
-        "Whether a picture without faces passes. Without this it is an error.", default=False
-    )
+    if_found: bool = param("Accept a picture without faces, which is an error otherwise.", default=False)
     mode: Cover = param(
-        "color is one color, pixels are cells, blur is smooth; all hide the same.", default="color"
+        "color draws one color, pixels coarse cells, blur a smooth surface. All hide the same pixels.",
+        default="color",
     )
     color: Accepts[Color | None, Color | str | None] = param(
         "Color of the mode color, 000000 by default.", HexColor(alpha=False), default=None

@@ -230,7 +230,7 @@ class Accepted:
 
 @attrs.frozen(kw_only=True)
 class Deleted:
-    """Something that is deleted."""
+    """The id of what was deleted."""
 
     id: str = documented("Its id.")
 

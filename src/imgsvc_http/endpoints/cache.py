@@ -24,7 +24,7 @@ class PurgeAnswer:
 async def delete(call: Call) -> PurgeAnswer:
     """Purge all pictures of a source of the account from the cache.
 
-    They are not answered any more by this node, and by other nodes after a second at most.
+    This node stops answering with them at once, other nodes within a second.
     """
     source = call.request.query.get(_URL)
     if not source:

@@ -41,13 +41,11 @@ def collection_routes(
     """
 
     async def list_all(call: Call) -> attrs.AttrsInstance:
-        """Return all of the account, oldest first."""
         found = await owned.list_all(call.services.db, call.account)
         answer: attrs.AttrsInstance = many(**{f"{name}s": tuple(map(shown, found))})
         return answer
 
     async def get(call: Call) -> attrs.AttrsInstance:
-        """Return one of the account."""
         id_ = call.request.match_info["id"]
         found = await owned.get(call.services.db, call.account, id_)
         if found is None:
@@ -56,11 +54,14 @@ def collection_routes(
         return answer
 
     async def delete(call: Call) -> attrs.AttrsInstance:
-        """Delete one of the account."""
         id_ = call.request.match_info["id"]
         if not await owned.delete(call.services.db, call.account, id_):
             raise refusal("not_found", what=name)
         return Deleted(id=id_)
+
+    list_all.__doc__ = f"Return all {name}s of the account, oldest first."
+    get.__doc__ = f"Return one {name} of the account."
+    delete.__doc__ = f"Delete a {name} of the account."
 
     def route(method: str, path: str, handler: Handler, summary: str, answer: Any, **more: Any) -> Route:
         return Route(

@@ -23,11 +23,11 @@ class Key:
     hint: str = documented("The last characters of the secret.")
     scopes: tuple[str, ...] = documented("What it may do.", schema={"items": {"enum": list(SCOPES)}})
     created_at: datetime
-    last_used_at: datetime | None = documented("When it was used, to the hour.", default=None)
+    last_used_at: datetime | None = documented("When it was last used, to the hour.", default=None)
     rotated_at: datetime | None = documented("When it got its present secret.", default=None)
-    previous_until: datetime | None = documented("Until when the secret before works.", default=None)
-    revoked_at: datetime | None = documented("Since when it does not work any more.", default=None)
-    calling: bool = documented("Whether this call has the key.")
+    previous_until: datetime | None = documented("Until when the previous secret works.", default=None)
+    revoked_at: datetime | None = documented("When it was revoked.", default=None)
+    calling: bool = documented("Whether this call was made with this key.")
 
     @classmethod
     def of(cls, key: ApiKey, calling_id: str | None) -> Key:
@@ -44,7 +44,7 @@ class KeysAnswer:
 
 
 async def api_keys(call: Call) -> KeysAnswer:
-    """Return the keys of the account, with those that are revoked. A secret is shown only when it is made."""
+    """Return the keys of the account, also revoked ones. A secret is shown only when it is made."""
     principal = call.principal
     found = await keys.list_all(call.services.db, principal.account_id)
     return KeysAnswer(keys=tuple(Key.of(key, principal.key_id) for key in found))

@@ -47,7 +47,7 @@ async def list_all(call: Call) -> PresetsAnswer:
 
 
 async def get(call: Call) -> PresetAnswer:
-    """Return one of the account."""
+    """Return one preset of the account."""
     name = call.request.match_info["name"]
     found = await presets.list_all(call.services.db, call.account)
     for preset in found:
@@ -66,7 +66,7 @@ async def put(call: Call) -> PresetAnswer:
 
 
 async def delete(call: Call) -> DeletedPreset:
-    """Delete one of the account. Requests that name it are refused from then on."""
+    """Delete a preset of the account. Requests that name it are refused from then on."""
     services, account_id, name = (
         call.services,
         call.account,

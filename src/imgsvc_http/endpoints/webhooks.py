@@ -29,10 +29,10 @@ class Webhook:
     """An asynchronous request and its notification."""
 
     id: str = documented("Id of the request.", schema={"format": "uuid"})
-    status: str = documented("How far it is.", schema={"enum": list(STATUSES)})
+    status: str = documented("Its state.", schema={"enum": list(STATUSES)})
     created_at: datetime
     updated_at: datetime
-    code: int = documented("The last status of the endpoint; 0 before.", schema={"minimum": 0})
+    code: int = documented("The last status that the endpoint answered; 0 until then.", schema={"minimum": 0})
     attempts: tuple[Attempt, ...] = documented("Attempts to notify the endpoint, oldest first.")
     payload: dict[str, Any] | None = documented(
         "The JSON of the notification; null until the picture is processed.",

@@ -22,15 +22,15 @@ from imgsvc_urls import INFO_ROOT, ROOT, Delivery
 from imgsvc_urls.dialects import ForeignDelivery
 
 _HEADERS = {
-    "Accept": "Formats that the client shows, for the option format:auto.",
+    "Accept": "Formats that the client can show, for the option format:auto.",
     DPR: "Pixel density of the screen, if client hints are on.",
     WIDTH: "Width of the picture on the screen in its pixels, if client hints are on.",
     SAVE_DATA: "on for a smaller file, if client hints are on.",
     "Range": "A range of bytes.",
     "If-Match": "The expected ETag.",
-    "If-Unmodified-Since": "The Last-Modified that is expected at most.",
+    "If-Unmodified-Since": "A time. If the picture has changed since, the answer is 412.",
     "If-None-Match": "A known ETag.",
-    "If-Modified-Since": "The Last-Modified of a known picture.",
+    "If-Modified-Since": "A time. If the picture has not changed since, the answer is 304.",
 }
 
 
@@ -181,7 +181,7 @@ _INFO = attrs.evolve(
     summary="Get facts of the picture that a URL asks for",
     replies={
         **_PICTURE.replies,
-        200: ("What it shows, and what its source is.", {"application/json": body_schema(Info)}),
+        200: ("Facts of the picture and of its source.", {"application/json": body_schema(Info)}),
         206: ("The range.", {"application/json": FILE}),
     },
     failure=answers.told_failure,
@@ -193,7 +193,7 @@ _PREFLIGHT = Route(
     "Ask if scripts may load pictures",
     "Delivery",
     parameters=_PARAMETERS[:1],
-    replies={204: ("They may.", {})},
+    replies={204: ("Scripts may.", {})},
     status=204,
     public=True,
     with_slashes=True,

@@ -30,8 +30,8 @@ _Length = Accepts[Length | None, Length | int | str | None]
 class Layer(Operation):
     """Lay a picture, a text, a shape or a gradient over the picture.
 
-    Without gravity and position it is centered. The parts outside of the picture are cut off. Its size
-    is that before it is turned, and its place that of the frame around it after it is turned.
+    Without gravity and position it is centered. The parts outside of the picture are cut off. Width and
+    height are those before the rotation; gravity, x and y place the frame around the rotated layer.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -69,28 +69,32 @@ class Layer(Operation):
         default=None,
     )
     width: _Length = param(
-        "Width; of a picture, the largest; of a text, that of its lines. Percent are of the picture's width.",
+        "Width; of a picture layer, the largest; of a text, that of its lines. Percent are of the picture's "
+        "width.",
         SIDE,
         unit="pixels",
         default=None,
     )
     height: _Length = param(
-        "Height; of a picture, the largest. Percent are of the picture's height.",
+        "Height; of a picture layer, the largest. Percent are of the picture's height.",
         SIDE,
         unit="pixels",
         default=None,
     )
-    scale: float = param("Factor of its own size, before width and height.", Number(0.01, 10), default=1.0)
+    scale: float = param(
+        "Factor of its own size, applied before width and height.", Number(0.01, 10), default=1.0
+    )
     upscale: bool = param("Whether scale, width and height also enlarge a picture.", default=False)
     rotation: float = param(
         "Angle by which it is turned clockwise.", Number(-360, 360), unit="degrees", default=0.0
     )
     opacity: float = param("Factor of its own opacity.", Number(0.01, 1), default=1.0)
-    blend: Mixing = param("How its colors are mixed with those below, by the names of CSS.", default="normal")
+    blend: Mixing = param("How its colors are mixed with those below; the modes of CSS.", default="normal")
 
     repeat: Part[Repeat] = part(Repeat)
     radius: _Length = param(
-        "Radius of rounded corners. Percent are of the layer's shorter side: 50% make a square a circle.",
+        "Radius of rounded corners. Percent are of the layer's shorter side: 50% turns a square into a "
+        "circle.",
         LengthKind(0, 65_535, 0, 50),
         unit="pixels",
         default=None,

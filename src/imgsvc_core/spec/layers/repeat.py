@@ -7,7 +7,7 @@ from imgsvc_core.spec.layers.length import DISTANCE, Length
 
 @declared
 class Repeat(Operation):
-    """Repeat it in both directions, as far as the picture reaches. One of the copies lies at its place."""
+    """Fill the picture with copies in both directions. One of them lies at the layer's own place."""
 
     spacing: Accepts[Length, Length | int | str] = param(
         "Space between the copies; percent are of the picture's shorter side.",
@@ -16,7 +16,7 @@ class Repeat(Operation):
         default=Length(0),
     )
     stagger: float = param(
-        "How far every second row is moved to the right, in parts of the distance of two copies.",
+        "How far every second row is moved to the right, as a fraction of the distance between two copies.",
         Number(0, 1),
         default=0.0,
     )

@@ -70,10 +70,10 @@ Spans = Accepts[tuple[Span, ...], Any]
 
 @declared
 class Text(Operation):
-    """Words in a font, broken into lines at the width of the layer. Markup in them is text, too.
+    """Words in a font, broken into lines at the width of the layer. Markup is drawn as text.
 
-    Without a width, its box is as wide as what is visible of its longest line. With a height, it stands in
-    the middle of it, and has as many lines as fit.
+    Without a width, its box is as wide as the visible part of its longest line. With a height, it is centered
+    from top to bottom, and has only as many lines as fit.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("text", "spans")), NotTogether(("text",), ("spans",)))
@@ -95,15 +95,17 @@ class Text(Operation):
     )
     color: Accepts[Color, Color | str] = param("Color of the letters.", HexColor(), default=BLACK)
     align: Literal["start", "left", "center", "right", "justify"] = param(
-        "Where lines lie in the width; start is the left, or the right of scripts from right to left.",
+        "Where lines lie in the width; start is the left, or the right for scripts from right to left.",
         default="start",
     )
     direction: Literal["auto", "ltr", "rtl"] = param(
         "Base direction; by default that of the first letters of each paragraph.", default="auto"
     )
-    line_height: float = param("Distance of lines.", Number(0.5, 5), unit="sizes of the letters", default=1.2)
+    line_height: float = param(
+        "Distance between lines.", Number(0.5, 5), unit="sizes of the letters", default=1.2
+    )
     letter_spacing: Accepts[Length, Length | int | str] = param(
-        "More space between letters; percent are of their size.",
+        "Additional space between letters; percent are of their size.",
         LengthKind(-1000, 1000, -100, 1000),
         unit="pixels",
         default=Length(0),
