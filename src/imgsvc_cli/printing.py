@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_core.errors import ImgsvcError, SpecError
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """What ends a line, drives a terminal, or turns the direction of text: names of files may hold it."""
@@ -67,12 +67,12 @@ def _who() -> str:
 def error_lines(error: ImgsvcError) -> list[str]:
     """Return the sentences of an error, one for each problem, with the path of an item of a list."""
     if isinstance(error, SpecError):
-        return [_with_item(problem) for problem in error.problems]
-    return [error.message]
+        return [_with_item(problem.path, problem.message) for problem in error.problems]
+    return [_with_item(error.path, error.message)]
 
 
-def _with_item(problem: Problem) -> str:
-    return f"{problem.path}: {problem.message}" if "[" in problem.path else problem.message
+def _with_item(path: str, message: str) -> str:
+    return f"{path}: {message}" if "[" in path else message
 
 
 def _error_dict(error: ImgsvcError) -> dict[str, Any]:

@@ -48,6 +48,11 @@ from imgsvc_core._runtime.records import frozen
 SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
 
+def _encodable(text: str) -> str:
+    r"""Return a text with lone surrogates, which JSON may hold and UTF-8 may not, as escapes: \ud800."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 class ImgsvcError(Exception):
     """Base of all errors of the library.
 
@@ -59,12 +64,12 @@ class ImgsvcError(Exception):
     path: str = ""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = _encodable(message)
+        super().__init__(self.message)
 
     def begin_with(self, subject: str) -> None:
         """Put the subject of the error before its message."""
-        self.message = f"{subject}: {self.message}"
+        self.message = _encodable(f"{subject}: {self.message}")
         self.args = (self.message,)
 
 
@@ -72,9 +77,9 @@ class ImgsvcError(Exception):
 class Problem:
     """A mistake in a request: its path, the expectation, and the detail of what came."""
 
-    path: str
-    expected: str
-    detail: str = ""
+    path: str = attrs.field(converter=_encodable)
+    expected: str = attrs.field(converter=_encodable)
+    detail: str = attrs.field(default="", converter=_encodable)
 
     @property
     def message(self) -> str:

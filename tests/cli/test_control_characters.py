@@ -91,3 +91,22 @@ def test_json_on_a_terminal_is_the_same_document(
     assert not CONTROL.search(text)
     assert json.loads(text) == document
     assert text.count("\n") == 4
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("option", ["--layers", "--spec"])
+def test_half_a_character_in_a_request_is_a_mistake_with_its_path(
+    option: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    layers = [{"text": {"text": "\ud800", "size": 9}}]
+    Path("asked.json").write_text(json.dumps(layers if option == "--layers" else {"layers": layers}))
+    _, [told_once] = told(capfd, "process", f"in/{GOOD}", "-o", "out.jpg", option, "asked.json")
+    assert "layers[0].text.text: " in told_once
+    assert told_once.endswith('got "\\ud800"')
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_limit_names_the_layer(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("asked.json").write_text(json.dumps([{"text": {"text": "a" * 2000, "size": 4096}}]))
+    _, [told_once] = told(capfd, "process", f"in/{GOOD}", "-o", "out.jpg", "--layers", "asked.json")
+    assert ": layers[0].text.size: " in told_once

@@ -141,8 +141,44 @@ def test_mistakes_are_told_with_the_path_of_the_layer(layers: Any, paths: list[s
 
 def test_layers_count_in_the_bound_of_memory() -> None:
     large = {"shape": {"kind": "ellipse", "color": "f00"}, "width": 20_000, "height": 20_000}
-    with pytest.raises(MemoryLimitExceeded):
-        imgsvc.process(png(PHOTO), {"layers": [large]}, limits=imgsvc.Limits(memory_bytes=10**9))
+    with pytest.raises(MemoryLimitExceeded) as caught:
+        imgsvc.process(png(PHOTO), {"layers": [BOX, large]}, limits=imgsvc.Limits(memory_bytes=10**9))
+    assert caught.value.path == "layers[1]"
+
+
+def test_a_limit_of_memory_names_the_layer_without_which_it_is_kept() -> None:
+    text = {"text": {"text": "a" * 500, "size": 20}, "width": 400}
+    bound = imgsvc.explain({"layers": [BOX]}, png(PHOTO)).memory
+    with pytest.raises(MemoryLimitExceeded) as caught:
+        imgsvc.process(png(PHOTO), {"layers": [BOX, text]}, limits=imgsvc.Limits(memory_bytes=bound))
+    assert caught.value.path == "layers[1].text.size"
+    with pytest.raises(MemoryLimitExceeded) as caught:
+        imgsvc.process(png(PHOTO), {"layers": [BOX]}, limits=imgsvc.Limits(memory_bytes=10**6))
+    assert caught.value.path == ""
+
+
+LONE = "\ud800"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"layers": [{"text": {"text": LONE, "size": 9}}]},
+        {"layers": [{"text": {"text": "a", "size": 9, "font": LONE}}]},
+        {"layers": [{LONE: 1}]},
+        {"layers": [{"picture": {"id": LONE}}]},
+        {"layers": [{"picture": {"source": LONE}}]},
+        {LONE: 1},
+        {"output": {"format": LONE}},
+        {"background": {"kind": LONE}},
+    ],
+)
+def test_messages_can_be_written_whatever_the_request_holds(asked: dict[str, Any]) -> None:
+    with pytest.raises(imgsvc.ImgsvcError) as caught:
+        imgsvc.process(png(PHOTO), asked)
+    told = caught.value
+    paths = [problem.path for problem in told.problems] if isinstance(told, SpecError) else [told.path]
+    assert f"{told} {told.message} {paths}".encode()
 
 
 def test_a_bomb_is_refused(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 import pyvips
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import ImageTooLarge, SourceError
-from imgsvc_core.pixels.overlay import faded, lay_over, tiled
+from imgsvc_core.pixels.overlay import faded, lay_over, replicated, tiled
 from imgsvc_core.plan.placement import Tiles
 from tests.process.pictures import pixels_of
 from tests.support import encoded
@@ -20,6 +23,7 @@ from tests.support.photos import Pixels, as_vips, camera, coffee, cut_out, deep
 
 PHOTO = coffee()[100:220, 200:380]
 MARK = cut_out("rocket")[100:160, 200:260]
+RNG = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("opacity", [1.0, 0.8, 0.4])
@@ -226,3 +230,24 @@ def test_a_repeated_and_enlarged_watermark_in_a_request() -> None:
     for left in (0, 90, 180):
         expected = lay_over(expected, mark, left, 18)
     assert np.abs(found.astype(int) - expected.numpy()).mean() < 2
+
+
+@given(st.tuples(*[st.integers(1, 300)] * 2), st.tuples(*[st.integers(1, 400)] * 2))
+@settings(max_examples=40)
+def test_copies_are_copies(size: tuple[int, int], copies: tuple[int, int]) -> None:
+    across, down = (max(1, min(number, 1500 // side)) for number, side in zip(copies, size, strict=True))
+    tile = RNG.integers(0, 256, (size[1], size[0], 4), np.uint8)
+    found = replicated(as_vips(tile), across, down).numpy()
+    assert np.array_equal(found, np.tile(tile, (down, across, 1)))
+
+
+def test_small_tiles_are_copied_in_blocks() -> None:
+    """A million copies of a pixel take about as long as a few copies of a large tile."""
+
+    def took(side: int) -> float:
+        tile = as_vips(np.full((side, side, 4), 7, np.uint8))
+        started = time.process_time()
+        replicated(tile, 2000 // side, 2000 // side).copy_memory()
+        return time.process_time() - started
+
+    assert min(took(1) for _ in range(3)) < 10 * min(took(500) for _ in range(3))

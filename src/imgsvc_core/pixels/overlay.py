@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyvips
 
+from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.vipsimage import size_of, space_of
 from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import flat, over, to_rgb
@@ -14,6 +15,8 @@ from imgsvc_core.plan.placement import Tiles, watermark_tiles
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers.layer import Mixing
 from imgsvc_core.spec.thumbor_filters import Blend, Mark
+
+_BLOCK = 256  # pixels: a block of copies stays near the processor
 
 
 def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.Image:
@@ -134,13 +137,24 @@ def tiled(mark: pyvips.Image, across: Tiles, down: Tiles, *, chessboard: bool = 
         mark = mark if mark.hasalpha() else mark.addalpha()
         mark = mark.embed(across.room, down.room, across.step, down.step)
     if not chessboard:
-        return mark.replicate(across.number, down.number)
+        return replicated(mark, across.number, down.number)
     mark = mark if mark.hasalpha() else mark.addalpha()
     row = mark.embed(0, 0, 2 * mark.width, mark.height)
     block = row.join(row.wrap(x=mark.width, y=0), "vertical")
     begins_empty = (across.number // 2 + down.number // 2) % 2
-    board = block.replicate(across.number // 2 + 1, down.number // 2 + 1)
+    board = replicated(block, across.number // 2 + 1, down.number // 2 + 1)
     return board.crop(begins_empty * mark.width, 0, across.number * mark.width, down.number * mark.height)
+
+
+def replicated(tile: pyvips.Image, across: int, down: int) -> pyvips.Image:
+    """Return copies of a tile in rows. Small ones are copied in blocks: libvips takes long for each copy."""
+    width, height = size_of(tile)
+    columns, rows = min(across, max(1, _BLOCK // width)), min(down, max(1, _BLOCK // height))
+    if columns * rows in (1, across * down):
+        return tile.replicate(across, down)
+    block = in_memory(tile.replicate(columns, rows))
+    board = block.replicate(-(-across // columns), -(-down // rows))
+    return board.crop(0, 0, across * width, down * height)
 
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:

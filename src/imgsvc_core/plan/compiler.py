@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -162,14 +163,16 @@ def _memory(
 
 
 def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> None:
-    """Raise `MemoryLimitExceeded` if a plan could need too much, and name the layer that takes most of it."""
+    """Raise `MemoryLimitExceeded` if a plan could need too much, and name the layer that is to blame."""
     try:
         check_memory(memory, limits)
     except MemoryLimitExceeded as error:
         laid = {item.step.asked: item.traits.drawn for item in steps if isinstance(item.step, Apply)}
         largest = max(laid, key=laid.__getitem__, default=None)
-        if isinstance(largest, Laid) and 2 * laid[largest] > memory:
-            error.path = largest.size_path
+        if isinstance(largest, Laid):
+            rest = memory - laid[largest]
+            if rest < laid[largest] or rest <= (limits.memory_bytes or math.inf):
+                error.path = largest.size_path
         raise
 
 

@@ -157,7 +157,8 @@ def text_of(value: str | float | Sequence[str]) -> str:
 def base64_of(value: Any) -> str:
     """Return a JSON value as base64url of its shortest text, without padding."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    # An escape of Python for a lone surrogate is one of JSON, too.
+    return base64.urlsafe_b64encode(text.encode("utf-8", "backslashreplace")).decode().rstrip("=")
 
 
 def from_base64(text: str) -> bytes:

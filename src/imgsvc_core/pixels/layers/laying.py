@@ -16,7 +16,7 @@ from imgsvc_core.pixels.layers.effects import shadow_of
 from imgsvc_core.pixels.layers.gradient import draw_gradient
 from imgsvc_core.pixels.layers.shape import draw_shape
 from imgsvc_core.pixels.layers.text import draw_text
-from imgsvc_core.pixels.overlay import color_over, mix_over, turned
+from imgsvc_core.pixels.overlay import color_over, mix_over, replicated, turned
 from imgsvc_core.pixels.shapes import apply_mask
 from imgsvc_core.plan.geometry import Box, Size, clipped, rotated
 from imgsvc_core.plan.layers import Laid
@@ -162,4 +162,4 @@ def _repeated(
         tile, down = tile.join(tile.wrap(x=shift, y=0), "vertical"), 2 * down
     left, top = left % across - across, top % down - down
     copies = -((left - frame.width) // across), -((top - frame.height) // down)
-    return tile.replicate(*copies), left, top
+    return replicated(tile, *copies), left, top
