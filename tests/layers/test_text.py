@@ -116,6 +116,20 @@ def test_lines_lie_where_they_are_aligned(align: str, text: str, side: str, line
     assert free <= 4
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("n" * 12, "nnnnnnnn\nnnnn"),
+        ("code-AB12CD34EF", "code-\nAB12CD3\n4EF"),
+        ("Donau\u00addampf\u00adschiff", "Donau\u2010\ndampf\u2010\nschiff"),
+        ("Donau\u00adbett", "Donaubett"),
+    ],
+)
+def test_only_soft_hyphens_become_hyphens_at_the_ends_of_lines(text: str, lines: str) -> None:
+    broken, expected = (drawn({"text": one}, width=190).image.numpy() for one in (text, lines))
+    assert np.array_equal(broken, expected)
+
+
 def test_a_direction_may_be_forced() -> None:
     ltr, rtl = (drawn({"text": "(a) 12", "direction": way}, width=300) for way in ("ltr", "rtl"))
     assert bands(alpha(ltr), 0)[0][0] < 20

@@ -32,6 +32,8 @@ _SPREAD = 16  # pixels more between lines tell how many there are
 _TRANSPARENT = 1  # of 65,535: for Pango, an alpha of 0 is none
 _MARKER = "x"
 _ELLIPSIS = "…"
+_SOFT_HYPHEN = "\u00ad"
+_HYPHENATED = f'<span insert_hyphens="true">{_SOFT_HYPHEN}</span>'
 _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
@@ -213,13 +215,14 @@ class _Layout:
             "font_desc": f"{font.family}, @opsz={self.size:g}",
             "weight": str(font.weight),
             "style": "italic" if font.italic else "normal",
+            "insert_hyphens": "false",
             "line_height": str(max(_UNIT + 1, round(self.pitch * self.zoom * _UNIT))),
             "foreground": f"#{color.red:02x}{color.green:02x}{color.blue:02x}{color.alpha:02x}",
             **({"alpha": str(alpha)} if alpha else {}),
             **({"letter_spacing": str(spacing)} if spacing else {}),
         }
         listed = " ".join(f'{name}="{escape(value)}"' for name, value in styles.items())
-        return f"<span {listed}>{escape(text)}</span>"
+        return f"<span {listed}>{escape(text).replace(_SOFT_HYPHEN, _HYPHENATED)}</span>"
 
 
 def _drawn_by_libvips(markup: str, font: str, **options: Any) -> pyvips.Image:
