@@ -16,7 +16,7 @@ from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers.layer import Mixing
 from imgsvc_core.spec.thumbor_filters import Blend, Mark
 
-_BLOCK = 256  # pixels: a block of copies stays near the processor
+_BLOCKS = 16, 256  # pixels on each side, which stay near the processor
 
 
 def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.Image:
@@ -148,13 +148,13 @@ def tiled(mark: pyvips.Image, across: Tiles, down: Tiles, *, chessboard: bool = 
 
 def replicated(tile: pyvips.Image, across: int, down: int) -> pyvips.Image:
     """Return copies of a tile in rows. Small ones are copied in blocks: libvips takes long for each copy."""
-    width, height = size_of(tile)
-    columns, rows = min(across, max(1, _BLOCK // width)), min(down, max(1, _BLOCK // height))
-    if columns * rows in (1, across * down):
-        return tile.replicate(across, down)
-    block = in_memory(tile.replicate(columns, rows))
-    board = block.replicate(-(-across // columns), -(-down // rows))
-    return board.crop(0, 0, across * width, down * height)
+    width, height = tile.width * across, tile.height * down
+    for side in _BLOCKS:
+        columns, rows = max(1, min(side, width) // tile.width), max(1, min(side, height) // tile.height)
+        if columns * rows > 1:
+            tile = in_memory(tile.replicate(columns, rows))
+    board = tile.replicate(-(-width // tile.width), -(-height // tile.height))
+    return board.crop(0, 0, width, height)
 
 
 def _like(mark: pyvips.Image, image: pyvips.Image) -> pyvips.Image:
