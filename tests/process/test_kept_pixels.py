@@ -97,11 +97,14 @@ def test_nothing_is_kept_for_work_of_other_kinds(decoded: list[str]) -> None:
     assert decoded == ["jpg", "jpg"]
 
 
-def test_many_pixels_are_not_kept(decoded: list[str]) -> None:
-    source = photo(6, side=2500)
-    for _ in range(2):
-        kept(source, {"resize": {"width": 2000}})
-    assert decoded == ["jpg", "jpg"]
+@pytest.mark.parametrize(("side", "times"), [(3464, 1), (4100, 2)])
+def test_photographs_of_12_megapixels_are_kept_and_larger_ones_are_not(
+    side: int, times: int, decoded: list[str]
+) -> None:
+    source = photo(6, side=side)
+    for width in (3000, 2990):
+        kept(source, {"resize": {"width": width}, "output": {"format": "jpg", "quality": 30}})
+    assert decoded == ["jpg"] * times
 
 
 def test_pixels_are_not_kept_beyond_the_limit_of_memory(decoded: list[str]) -> None:

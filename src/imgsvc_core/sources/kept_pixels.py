@@ -15,8 +15,9 @@ from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.sources.opening import Opened
 
-_MOST_BYTES = 1 << 24
-"""Most bytes of the pixels that are kept, and of their file."""
+_MOST_OF_FILE = 16 << 20
+_MOST_OF_PIXELS = 48 << 20
+"""Most bytes that are kept: photographs of 12 megapixels, as most phones make them, have 36 MB of pixels."""
 
 
 @frozen
@@ -35,7 +36,7 @@ def keeping_pixels() -> Iterator[None]:
     """Keep the pixels of the source that is processed in the block, until another one is, in such a block.
 
     Pixels that are there already are not decoded again. A source is kept that has at most 16 MiB, and at most
-    16 MiB of pixels of 8 bits.
+    48 MiB of pixels of 8 bits.
     """
     global _is_keeping
     _is_keeping = True
@@ -52,16 +53,16 @@ def loaded(opened: Opened, settings: LoadSettings, room: float) -> pyvips.Image 
     Raises what decoding raises.
     """
     global _last
-    if room < 2 * _MOST_BYTES:
+    if room < _MOST_OF_FILE + _MOST_OF_PIXELS:
         _last = None
         return opened.load(settings)
-    if not _is_keeping or opened.file is None or opened.file.source.size > _MOST_BYTES:
+    if not _is_keeping or opened.file is None or opened.file.source.size > _MOST_OF_FILE:
         return opened.load(settings)
     source, asked = bytes(opened.file.source.buffer()), (settings, opened.threads)
     if _last is None or (_last.asked, _last.source) != (asked, source):
         _last = None  # before the next ones need memory
         image = opened.load(settings)
-        if _bytes(image) > _MOST_BYTES:
+        if _bytes(image) > _MOST_OF_PIXELS:
             return image
         with translate_errors(opened.info.format):
             _last = _Kept(source, asked, _shared(image))
