@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.batch import forked_dask
-from tests.batch.forked_dask import DaskProcess
-from tests.support import requires
+from tests.support import forked_python, requires
+from tests.support.forked_python import ForkedPython
+
+_LOADED = "distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "imgsvc_batch.cluster"
 
 
 class Cluster:
@@ -22,7 +23,7 @@ class Cluster:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         self.settings = settings
-        self.processes: list[subprocess.Popen[bytes] | DaskProcess] = []
+        self.processes: list[subprocess.Popen[bytes] | ForkedPython] = []
         self.file = folder / "scheduler.json"
         self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
         deadline = time.monotonic() + 60
@@ -48,9 +49,11 @@ class Cluster:
 
     def _start(self, what: str, *arguments: str) -> None:
         log = self.folder / f"{what}{len(self.processes)}.log"
-        environment = os.environ | {"PYTHONPATH": os.getcwd()} | self.settings
+        environment = os.environ | self.settings
         if "PYTHONPATH" not in self.settings:
-            self.processes.append(forked_dask.start(what, arguments, environment, log))
+            code = f"import dask; dask.config.refresh()\nfrom distributed.cli.dask_{what} import main\nmain()"
+            command = ["-c", code, *arguments]
+            self.processes.append(forked_python.start(*command, environment=environment, loaded=_LOADED))
             return
         with log.open("w") as errors:
             command = [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments]

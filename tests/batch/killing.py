@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import fsspec
+
+from tests.support import forked_python
 
 
 def kill(source: str, target: Path, spec: dict[str, Any], *, placed: bool = True, **options: Any) -> None:
@@ -26,5 +26,5 @@ def kill(source: str, target: Path, spec: dict[str, Any], *, placed: bool = True
         f"imgsvc_batch.run('{source}', '{target}', {{'': {spec}}}, workers=1, on_event=die, **{options})\n"
     )
     picture = fsspec.filesystem("memory").cat_file(f"{source}/a.png")
-    ended = subprocess.run([sys.executable, script], input=picture, timeout=60, check=False)
+    ended = forked_python.run(str(script), stdin=picture)
     assert ended.returncode == 9

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
-from tests.support import encoded
+from tests.support import encoded, forked_python
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
@@ -280,7 +278,7 @@ def test_a_killed_batch_puts_no_object_twice(server: S3Server, folder: str, tmp_
         "request = {'output': {'quality': 30}}\n"
         f"imgsvc_batch.run_in_place({source!r}, request, workers=1, manifest='m.sqlite')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
+    ended = forked_python.run("-c", script, folder=tmp_path)
     assert ended.returncode == -signal.SIGKILL
     found = server.read(key)
     assert found is not None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.batch.pictures import fill
+from tests.support import forked_python
+from tests.support.forked_python import COMMAND
 
 CRASHES = """
 import os, signal
@@ -36,15 +36,12 @@ def test_a_crash_is_told_as_a_lack_of_memory_if_the_picture_may_need_more(
     fill(tmp_path / "in", 3)
     (tmp_path / "in" / "crash.jpg").write_bytes(b"crash%d" % needed)
     (tmp_path / "sitecustomize.py").write_text(CRASHES)
-    command = [sys.executable, "-m", "imgsvc_cli", "batch"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    run = subprocess.run(
-        [*command, str(tmp_path / "in"), str(tmp_path / "out"), "--spec", "-", "--workers", "1"],
-        input="{}", text=True, capture_output=True, env=environment, check=False,
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    run = forked_python.run(
+        *COMMAND, "batch", str(tmp_path / "in"), str(tmp_path / "out"), "--spec", "-", "--workers", "1",
+        stdin=b"{}", environment=environment,
     )  # fmt: skip
     assert run.stderr.count("3 done, 1 failed") == 1, run.stderr
-    report = subprocess.run(
-        [*command, "report", "--manifest", str(tmp_path / "out" / ".imgsvc-batch.sqlite")],
-        text=True, capture_output=True, check=False,
-    )  # fmt: skip
+    manifest = tmp_path / "out" / ".imgsvc-batch.sqlite"
+    report = forked_python.run(*COMMAND, "batch", "report", "--manifest", str(manifest))
     assert told in report.stdout

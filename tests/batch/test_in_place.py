@@ -7,8 +7,6 @@ import io
 import os
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +21,8 @@ from imgsvc_batch import Batch, Event, Manifest, default_manifest, preview, run_
 from imgsvc_core import SpecError, TargetError, inspect, process
 from imgsvc_core.targets import replace_file
 from tests.batch.pictures import results
-from tests.support import encoded, requires
+from tests.support import encoded, forked_python, requires
+from tests.support.forked_python import COMMAND
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
@@ -395,8 +394,7 @@ imgsvc_batch.run_in_place("in", {"output": {"quality": 30}}, workers=1)
 def test_a_killed_batch_repeats_nothing(folder: Path, moment: str) -> None:
     (folder / "sub" / "two.webp").unlink()
     original = (folder / "one.jpg").read_bytes()
-    arguments = [sys.executable, "-c", KILLED, moment]
-    ended = subprocess.run(arguments, cwd=folder.parent, timeout=60, check=False)
+    ended = forked_python.run("-c", KILLED, moment, folder=folder.parent)
     assert ended.returncode == -signal.SIGKILL
     left = (folder / "one.jpg").read_bytes()
     assert (left == original) == (moment == "before")
@@ -424,11 +422,11 @@ def test_kills_at_random_moments_leave_every_file_whole(tmp_path: Path) -> None:
     once = tmp_path / "once"
     imgsvc_batch.run(source, once, {"": SMALL}, workers=1)
     made = {name: (once / name).read_bytes() for name in originals}
-    arguments = [sys.executable, "-m", "imgsvc_cli", "batch", str(source), "--in-place", "--quality", "30"]
+    arguments = [*COMMAND, "batch", str(source), "--in-place", "--quality", "30", "--resume"]
     chance = random.Random(7)
     replaced: set[int] = set()
     for _ in range(5):
-        process = subprocess.Popen([*arguments, "--resume"], stderr=subprocess.DEVNULL)
+        process = forked_python.start(*arguments)
         wanted = len(made) - len(waiting_for(source, originals)) + chance.randint(0, 3)
         while process.poll() is None and len(made) - len(waiting_for(source, originals)) < wanted:
             time.sleep(0.001)
@@ -438,7 +436,7 @@ def test_kills_at_random_moments_leave_every_file_whole(tmp_path: Path) -> None:
         now = {name: (source / name).read_bytes() for name in originals}
         assert all(now[name] in (originals[name], made[name]) for name in originals)
         replaced.add(sum(now[name] == made[name] for name in originals))
-    ended = subprocess.run([*arguments, "--resume"], capture_output=True, check=False)
+    ended = forked_python.run(*arguments)
     assert ended.returncode == 0, ended.stderr
     assert {name: (source / name).read_bytes() for name in originals} == made
     assert len(replaced) > 1  # some kills were in the middle

@@ -6,8 +6,6 @@ import base64
 import contextlib
 import json
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,7 +21,7 @@ from imgsvc_batch import Event
 from imgsvc_core import SourceUnreachable, inspect
 from tests.stores.servers import google, oss
 from tests.stores.servers.azurite import azurite
-from tests.support import requires
+from tests.support import forked_python, requires
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
@@ -216,7 +214,7 @@ def test_a_killed_batch_puts_no_object_twice(bucket: Bucket, tmp_path: Path) -> 
         "in_place.replace_object = die\n"
         f"imgsvc_batch.run_in_place({source!r}, {REQUEST}, workers=1, manifest='m.sqlite')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
+    ended = forked_python.run("-c", script, folder=tmp_path)
     assert ended.returncode == -signal.SIGKILL
     found = bucket.get("killed/one.jpg")
     assert inspect(found.data).quality == 30

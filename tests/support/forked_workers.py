@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pickle
 import signal
 import socket
 import traceback
@@ -16,6 +17,9 @@ import attrs
 
 from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core._runtime.worker_setup import preload
+
+_MOST_BYTES = 1 << 16
+_READ_LATER = ("DASK_", "FSSPEC_", "IMGSVC_", "PYTEST_")
 
 
 @attrs.frozen
@@ -33,9 +37,15 @@ class ForkedWorkers:
         del os.environ["OPENBLAS_NUM_THREADS"]
         return cls(environment)
 
-    def fork_next(self) -> None:
-        """Let the next fork server be a fork of this process, if it needs the same, and later ones not."""
+    def fork_next(self, *, now: bool = False) -> None:
+        """Let the next fork server be a fork of this process, if it needs the same, and later ones not.
+
+        One forked ``now`` has no trace of what this process works on before it begins a pool.
+        """
         usual = Forkserver.begin
+        if _environment() != self.environment:
+            return
+        early = _waiting() if now else None
 
         def begin(
             memory_bytes: int | None,
@@ -46,21 +56,12 @@ class ForkedWorkers:
             preloads: bool = True,
         ) -> Forkserver:
             setattr(Forkserver, "begin", usual)  # noqa: B010
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours, pid = early or _waiting()
+            ours.send(pickle.dumps((memory_bytes, scratch, umask, modules)))
             ours.setblocking(False)
-            pid = os.fork()
-            if pid == 0:
-                ours.close()
-                if umask != -1:
-                    os.umask(umask)
-                if scratch:
-                    os.environ["TMPDIR"] = str(scratch)
-                _become_fork_server(theirs, memory_bytes, modules)
-            theirs.close()
             return Forkserver(ours, cast(Any, _Child(pid)))
 
-        if _environment() == self.environment:
-            setattr(Forkserver, "begin", begin)  # noqa: B010
+        setattr(Forkserver, "begin", begin)  # noqa: B010
 
 
 class _Child:
@@ -82,14 +83,33 @@ class _Child:
 
 def _environment() -> dict[str, str]:
     """The variables that libraries may read as they load."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("IMGSVC_", "PYTEST_"))}
+    return {name: value for name, value in os.environ.items() if not name.startswith(_READ_LATER)}
 
 
-def _become_fork_server(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
+def _waiting() -> tuple[socket.socket, int]:
+    """Fork a process that becomes a fork server once it is told which. Return the connection to it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _become_fork_server(theirs)
+    theirs.close()
+    return ours, pid
+
+
+def _become_fork_server(control: socket.socket) -> NoReturn:
     """Run in the new process as if it had been started."""
     try:
-        _rename(b"imgsvc_core._runtime.worker_process")
         _leave_all_but(control.fileno())
+        told = control.recv(_MOST_BYTES)
+        if not told:
+            os._exit(0)
+        memory_bytes, scratch, umask, modules = pickle.loads(told)
+        if umask != -1:
+            os.umask(umask)
+        if scratch:
+            os.environ["TMPDIR"] = str(scratch)
+        _rename(b"imgsvc_core._runtime.worker_process")
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         from imgsvc_core._runtime.worker_process import main
 
