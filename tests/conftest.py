@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.stores.s3_server import S3Server
 
 hypothesis.settings.register_profile(
-    "default", max_examples=40, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
+    "default", max_examples=25, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
 )
 hypothesis.settings.register_profile("quick", max_examples=5, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)

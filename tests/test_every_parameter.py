@@ -20,6 +20,7 @@ from imgsvc_core.spec.kinds import Boolean, Choice, HexColor, Integer, Number
 from imgsvc_core.spec.options import OPTION_NAMES
 from tests.http.calls import upload
 from tests.http.service_process import Service, running
+from tests.support import forked_python
 from tests.support.photos import as_vips, astronaut, coffee, cut_out
 
 Request = dict[str, dict[str, Any]]
@@ -243,10 +244,8 @@ def from_command(tmp_path_factory: pytest.TempPathFactory) -> Results:
         for index, request in enumerate(requests_of(path)):
             name = SOURCES.get(path, "photo")
             calls.append(["process", name, "-o", f"{path}.{index}/", *flags_of(request)])
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_ALL], input=json.dumps(calls), capture_output=True, text=True, cwd=folder,
-        timeout=250, check=True,
-    )  # fmt: skip
+    done = forked_python.run("-c", RUN_ALL, stdin=json.dumps(calls).encode(), folder=folder)
+    assert done.returncode == 0, done.stderr
     assert not any(json.loads(done.stderr.splitlines()[-1])), done.stderr
     return {
         (path, index): next((folder / f"{path}.{index}").iterdir()).read_bytes()
