@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -244,3 +246,15 @@ def test_the_corners_of_a_rotated_picture_have_the_background(name: str, backgro
     color = background.rgb[:1] if turned.bands < 3 else background.rgb
     expected = [*color, *([background.alpha] if turned.hasalpha() else [])]
     assert turned(0, 0) == [scale * value for value in expected]
+
+
+@pytest.mark.parametrize("alpha", [255, 200, 3])
+@pytest.mark.parametrize("white", [np.uint8(255), np.uint16(65_535)])
+@pytest.mark.parametrize("angle", [1.0, 17.5, 45.0, 200.0])
+def test_a_turn_keeps_the_color_of_a_picture_with_alpha(alpha: int, white: Any, angle: float) -> None:
+    color = [int(white), int(white) // 2, 7, alpha * (int(white) // 255)]
+    picture = as_vips(np.full((40, 60, 4), color, white.dtype))
+    turned = rotate(picture, angle, None, Area(0, 0, 60, 40), 90, 90).numpy().astype(int)
+    inside = turned[35:55, 35:55].reshape(-1, 4)
+    assert np.array_equal(np.unique(inside, axis=0), [color])
+    assert turned[turned[..., 3] > 0][:, 0].min() == white

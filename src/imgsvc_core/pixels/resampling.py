@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
+from typing import Any
 
 import pyvips
 
@@ -56,16 +57,18 @@ def rotate(
     """Turn clockwise by any angle about the middle of an area, which becomes the middle of a new frame."""
     cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
     image = fit_for(image, background)
-    return image.affine(
-        [cosine, -sine, sine, cosine],
-        interpolate=pyvips.Interpolate.new("bicubic"),
-        idx=-(area.left + (area.width - 1) / 2),
-        idy=-(area.top + (area.height - 1) / 2),
-        odx=(width - 1) / 2,
-        ody=(height - 1) / 2,
-        oarea=[0, 0, math.ceil(width), math.ceil(height)],
-        background=_premultiplied(image, background),
-    )
+    options: dict[str, Any] = {
+        "interpolate": pyvips.Interpolate.new("bicubic"),
+        "idx": -(area.left + (area.width - 1) / 2),
+        "idy": -(area.top + (area.height - 1) / 2),
+        "odx": (width - 1) / 2,
+        "ody": (height - 1) / 2,
+        "oarea": [0, 0, math.ceil(width), math.ceil(height)],
+        "background": _premultiplied(image, background),
+        "premultiplied": True,  # libvips itself would round colors down
+    }
+    matrix = [cosine, -sine, sine, cosine]
+    return resampled_premultiplied(image, lambda picture: picture.affine(matrix, **options), exact=True)
 
 
 def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]:
