@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import pwd
 import shutil
@@ -35,12 +37,10 @@ def restartable_postgresql(*, fsync: bool = False) -> Iterator[tuple[str, Callab
 
     With ``fsync`` it waits for the disk, as it does where it is used.
     """
-    initdb, postgres = _postgresql("initdb"), _postgresql("postgres")
+    postgres = _postgresql("postgres")
     with _folder() as folder, free_port() as port:
         data, who = folder / "data", _unprivileged(folder)
-        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-        make = [initdb, "--pgdata", data, "--username", _USER, "--auth", "trust", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, cwd=folder, env=environment, **who)
+        subprocess.run(["cp", "--archive", _new_cluster() / "data", data], check=True)
         options = {
             "listen_addresses": "127.0.0.1",
             "port": port,
@@ -59,7 +59,7 @@ def restartable_postgresql(*, fsync: bool = False) -> Iterator[tuple[str, Callab
                 stack.close()
                 # Of the three ways to end PostgreSQL, the one that drops every connection and recovers later.
                 stack.enter_context(
-                    _running(start, ready, signal.SIGQUIT, cwd=folder, env=environment, **who)
+                    _running(start, ready, signal.SIGQUIT, cwd=folder, env=_environment(), **who)
                 )
 
             run()
@@ -85,6 +85,23 @@ def haproxy(configuration: str, port: int) -> Iterator[None]:
         start = [program, "-db", "-f", folder / "haproxy.cfg"]
         with _running(start, _listening(port), signal.SIGTERM, cwd=folder):
             yield
+
+
+@functools.cache
+def _new_cluster() -> Path:
+    """A folder with the files of an empty PostgreSQL, which are copied in less time than they are made."""
+    folder = Path(tempfile.mkdtemp(prefix="imgsvc-cluster-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    make = [_postgresql("initdb"), "--pgdata", folder / "data", "--username", _USER, "--auth", "trust"]
+    who = _unprivileged(folder)
+    subprocess.run(
+        [*make, "--no-sync"], check=True, capture_output=True, cwd=folder, env=_environment(), **who
+    )
+    return folder
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
 def _postgresql(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,7 +34,7 @@ def until(page: Any, condition: str) -> None:
         page.wait_for_timeout(50)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a local playground, with its key."""
     log = tmp_path_factory.mktemp("playground") / "log"
@@ -47,10 +48,22 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.communicate()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def browser_and_loop() -> Iterator[tuple[Any, asyncio.AbstractEventLoop]]:
+    """A browser, and the event loop that Playwright leaves running, beside which no other one can run."""
     with browser.chromium() as opened:
-        yield opened
+        loop = asyncio.get_running_loop()
+        yield opened, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def chromium(browser_and_loop: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
+    """The browser of all tests; its event loop runs during those only that use it."""
+    opened, loop = browser_and_loop
+    asyncio._set_running_loop(loop)
+    yield opened
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture

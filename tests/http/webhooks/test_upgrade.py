@@ -44,7 +44,7 @@ def make_next_version(folder: Path) -> Path:
     """Copy the sources with their changes; return the folder of the packages."""
     packages = Path(imgsvc_http.__file__).parents[1]
     for name in ("imgsvc_core", "imgsvc_batch", "imgsvc_http", "imgsvc_cli"):
-        shutil.copytree(packages / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(packages / name, folder / name)
     webhooks = folder / "imgsvc_http/webhooks"
     replace(webhooks / "jobs.py", "enqueue(DELIVER,", f'enqueue("{NEWER_JOB}",', times=3)
     deliver = "DELIVER: (webhooks.deliver, _NOTIFICATIONS)"
