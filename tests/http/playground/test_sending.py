@@ -47,7 +47,7 @@ def slow(page: Any) -> None:
 
 
 def test_a_picture_is_sent_once_over_a_slow_network(open_page: Open) -> None:
-    opened = open_page()
+    opened = open_page(own=True)
     page = opened.page
     sent, asked = sendings(page), []
     page.on("request", lambda one: asked.append(one.post_data) if "/previews/" in one.url else None)
@@ -68,7 +68,7 @@ def test_a_picture_is_sent_once_over_a_slow_network(open_page: Open) -> None:
 
 
 def test_sending_a_picture_ends_when_another_one_is_chosen(open_page: Open) -> None:
-    page = open_page().page
+    page = open_page(own=True).page
     failures: list[str] = []
     page.on("requestfailed", lambda request: failures.append(request.url.rpartition("/")[2]))
     slow(page)
