@@ -129,6 +129,16 @@ def start(
     )
 
 
+def ended(log: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code of ``imgsvc serve`` with arguments that keep it from starting, and what it says."""
+    process = forked_services.start(["serve", "--port", "0", *arguments], log)
+    try:
+        return process.wait(timeout=60), log.read_text()
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def await_start(process: Process, state: Path, key: str = "") -> Service:
     """The service, once it has told where it is; ``key`` is one from an earlier run."""
     assert process.stdout is not None

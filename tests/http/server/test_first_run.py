@@ -6,7 +6,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from imgsvc_core.errors import SpecError
 from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import ServerSettings, Settings
-from tests.http.service_process import Service, await_start, running, start
+from tests.http.service_process import Service, await_start, ended, running, start
 from tests.support import requires
 
 
@@ -171,25 +170,20 @@ def test_settings_that_cannot_be_used_are_named(name: str, value: str, expected:
         ),
     ],
 )
-def test_a_start_with_wrong_settings_ends(arguments: list[str], expected: str, tmp_path: Path) -> None:
-    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "imgsvc_cli", "serve", "--port", "0", *arguments],
-        capture_output=True, text=True, env=environment, timeout=60,
-    )  # fmt: skip
-    assert ended.returncode == 2
-    assert expected in ended.stderr
-    assert "Traceback" not in ended.stderr
+def test_a_start_with_wrong_settings_ends(
+    arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMGSVC_SERVER_STATE_FOLDER", str(tmp_path))
+    code, told = ended(tmp_path / "log", *arguments)
+    assert code == 2
+    assert expected in told
+    assert "Traceback" not in told
 
 
 def test_a_port_that_is_taken_is_named(service: Service, tmp_path: Path) -> None:
-    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "imgsvc_cli", "serve", "--port", str(service.port)],
-        capture_output=True, text=True, env=environment, timeout=60,
-    )  # fmt: skip
-    assert ended.returncode == 2
-    assert "'server.port' must be free to listen at" in ended.stderr
+    code, told = ended(tmp_path / "log", "--port", str(service.port), "--state", str(tmp_path / "state"))
+    assert code == 2
+    assert "'server.port' must be free to listen at" in told
 
 
 def test_a_crash_of_native_code_tells_where_it_was(tmp_path: Path) -> None:

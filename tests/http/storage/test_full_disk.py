@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,8 +15,9 @@ from PIL import Image
 from imgsvc_http.answering.errors import as_refusal
 from imgsvc_http.webhooks.transient import is_transient
 from tests.http.calls import assert_failure, call, upload
-from tests.http.service_process import running
+from tests.http.service_process import ended, running
 from tests.support import encoded, photos
+from tests.support.commands import run
 
 _UPLOAD_MEMORY_BYTES = 1000
 
@@ -81,17 +80,15 @@ def test_commands_name_a_full_disk(small_disk: Path) -> None:
     with running(state):
         pass
     fill(small_disk / "filler")
-    for command in (["serve", "--port", "0"], ["accounts", "create", "Other"], ["db", "status"]):
-        ended = subprocess.run(
-            [sys.executable, "-m", "imgsvc_cli", *command],
-            capture_output=True, text=True, timeout=60,
-            env=os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)},
-        )  # fmt: skip
-        assert (ended.returncode, "disk" in ended.stderr and "full" in ended.stderr) == (5, True), (
-            ended.stderr
-        )
-        assert "Traceback" not in ended.stderr
-        assert "URL" not in ended.stderr
+    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(state)}
+    found = [ended(small_disk.parent / "log", "--state", str(state))]
+    for command in (["accounts", "create", "Other"], ["db", "status"]):
+        done = run(*command, environment=environment)
+        found.append((done.returncode, done.stderr.decode()))
+    for code, told in found:
+        assert (code, "disk" in told and "full" in told) == (5, True), told
+        assert "Traceback" not in told
+        assert "URL" not in told
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

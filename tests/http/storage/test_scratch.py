@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from imgsvc_core.errors import MachineFailed, ScratchUnwritable
 from imgsvc_http.answering.errors import as_refusal
 from imgsvc_http.webhooks.transient import is_transient
 from tests.http.calls import assert_failure, call, upload
-from tests.http.service_process import running
+from tests.http.service_process import ended, running
 from tests.http.storage.test_full_disk import fill
 from tests.support import photos
 
@@ -78,16 +75,12 @@ async def test_a_folder_that_vanishes_is_told(photo: bytes, tmp_path: Path) -> N
 
 def test_the_start_refuses_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    ended = subprocess.run(
-        [sys.executable, "-m", "imgsvc_cli", "serve", "--port", "0",
-         "--set", f"server.scratch_folder={tmp_path / 'file'}"],
-        capture_output=True, text=True, timeout=60,
-        env=os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(tmp_path / "state")},
-    )  # fmt: skip
-    assert ended.returncode == 2, ended.stderr
-    assert "'server.scratch_folder'" in ended.stderr
-    assert str(tmp_path / "file") in ended.stderr
-    assert "Traceback" not in ended.stderr
+    scratch = ["--set", f"server.scratch_folder={tmp_path / 'file'}"]
+    code, told = ended(tmp_path / "log", "--state", str(tmp_path / "state"), *scratch)
+    assert code == 2, told
+    assert "'server.scratch_folder'" in told
+    assert str(tmp_path / "file") in told
+    assert "Traceback" not in told
 
 
 def test_a_folder_of_the_operators_keeps_its_mode(tmp_path: Path) -> None:

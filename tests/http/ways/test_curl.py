@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -14,6 +13,7 @@ from PIL import Image
 from imgsvc_urls import Signer
 from tests.http.service_process import Service
 from tests.support import requires
+from tests.support.commands import run_command
 
 
 def _curl(service: Service, url: str, *arguments: str) -> tuple[int, Message]:
@@ -34,9 +34,8 @@ def _curl(service: Service, url: str, *arguments: str) -> tuple[int, Message]:
 
 def _signed_by_command(service: Service, signer: Signer, *arguments: str) -> str:
     environment = os.environ | {"IMGSVC_SIGNING_SECRET": str(signer.secret)}
-    command = [sys.executable, "-m", "imgsvc_cli", "url", "--base", service.url, "--key", str(signer.key_id)]
-    done = subprocess.run([*command, *arguments], check=True, capture_output=True, text=True, env=environment)
-    return done.stdout.strip()
+    command = ("url", "--base", service.url, "--key", str(signer.key_id))
+    return run_command(*command, *arguments, environment=environment).strip()
 
 
 def test_a_url_of_the_command_is_got_with_curl(delivering: Service, signer: Signer, tmp_path: Path) -> None:

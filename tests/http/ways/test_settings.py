@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from imgsvc_urls import Signer
-from tests.http.service_process import Service, running
+from tests.http.service_process import Service, ended, running
 from tests.http.ways.conftest import CONFIG, Site, new_account, signer_for
 from tests.http.ways.web_origin import WebOrigin
 from tests.support import encoded
@@ -136,9 +134,8 @@ async def test_an_unknown_account_is_told_at_the_start(
 
 def _refused_start(folder: Path, setting: str, value: str) -> str:
     """What the service says that does not start with a setting."""
-    settings = {setting: value, "server.state_folder": folder / "state", "server.port": 0}
+    settings = {setting: value, "server.state_folder": folder / "state"}
     flags = [part for name, given in settings.items() for part in ("--set", f"{name}={given}")]
-    command = [sys.executable, "-m", "imgsvc_cli", "serve", *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 2
-    return done.stderr
+    code, told = ended(folder / "log", *flags)
+    assert code == 2
+    return told
