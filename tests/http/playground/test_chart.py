@@ -175,7 +175,7 @@ def test_the_look_of_the_request_is_chosen_at_first(open_page: Open) -> None:
 
 
 def test_two_formats_are_shown_beside_each_other_at_the_same_look(open_page: Open) -> None:
-    opened = open_page()
+    opened = open_page(SMALL)
     page = opened.page
     open_formats(page)
     page.get_by_role("button", name="Side by side").click()

@@ -174,8 +174,7 @@ def test_the_key_stays_in_the_tab_until_it_is_changed(open_page: Open, service: 
     assert page.evaluate("sessionStorage.length") == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_everybody_can_use_it(
     width: int, scheme: str, open_page: Open, service: Service, endpoint: str
 ) -> None:

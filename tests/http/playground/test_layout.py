@@ -87,8 +87,7 @@ def test_the_zoom_has_room_at_both_sides_of_a_small_phone(open_page: Open) -> No
     assert page.locator(".zoom .size").bounding_box()["height"] < 24
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_everybody_can_use_it(scheme: str, width: int, open_page: Open) -> None:
     """axe finds nothing in any tab, and nothing is wider than the window."""
     axe = WEB / "node_modules" / "axe-core" / "axe.min.js"
