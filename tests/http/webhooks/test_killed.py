@@ -26,7 +26,7 @@ from tests.support import encoded, servers
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 REQUESTS, KILLS = 80, 8
-KEYED_KILLS, KEYED_AT_ONCE = 3, 24
+KEYED_KILLS, KEYED_AT_ONCE = 3, 12
 SETTINGS = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "1,2,3,5,8"}
 _ENDS = {"/good": ("delivered", 200), "/slow": ("delivered", 200), "/flaky": ("delivered", 200)}
 

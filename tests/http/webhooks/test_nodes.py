@@ -28,7 +28,7 @@ from tests.support import encoded, servers
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-REQUESTS, NODES = 200, 3
+REQUESTS, NODES = 100, 3
 _TAKEOVER_SECONDS = 30
 
 

@@ -51,7 +51,7 @@ class Doors:
 
 async def ask_for_all_kinds(client: aiohttp.ClientSession, receiver: Receiver, source: str) -> set[str]:
     """Posts that are answered later, sources that come later, and pictures that take their time."""
-    large = photos.as_vips(photos.mosaic(1200, 900)).jpegsave_buffer(Q=90)
+    large = photos.as_vips(photos.mosaic(800, 600)).jpegsave_buffer(Q=90)
     posted = [
         await upload(client, encoded.jpeg().data, {"webhook": {"url": f"{receiver.url}/held"}})
         for _ in range(3)
