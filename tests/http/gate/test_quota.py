@@ -108,10 +108,10 @@ async def test_the_last_picture_is_spent_and_no_other(
 
 
 async def test_many_processes_spend_exactly_the_quota(url: str, db: Database, account: Account) -> None:
-    await accounts.set_quota(db, account.id, 2000)
-    counted = await asyncio.to_thread(at_once, 3, spend_in_turns, url, account.id, NOW, 1000)
-    assert sum(counted) == 2000
-    assert await accounts.usage(db, account.id, NOW) == Usage(2000, 2000)
+    await accounts.set_quota(db, account.id, 1000)
+    counted = await asyncio.to_thread(at_once, 3, spend_in_turns, url, account.id, NOW, 500)
+    assert sum(counted) == 1000
+    assert await accounts.usage(db, account.id, NOW) == Usage(1000, 1000)
 
 
 async def test_a_killed_process_gives_back_what_it_held(
