@@ -227,6 +227,12 @@ def test_gif_that_breaks_off_between_frames_shows_its_first_one() -> None:
         assert load(probe(source)).numpy().tolist() == [[[3, 4, 5], [15, 16, 17]]]
 
 
+def test_gif_may_lack_the_byte_that_ends_it() -> None:
+    data = _gif((2, 1), bytes(range(48)), [{"pixels": [1, 5]}, {"pixels": [2, 3]}])
+    assert data.endswith(b";")
+    assert np.array_equal(read(data[:-1]).numpy(), read(data).numpy())
+
+
 def test_gif_frame_larger_than_the_screen_is_refused_by_its_own_size() -> None:
     """The decoder makes all of its pixels, whatever the screen shows of them."""
     bomb = {"area": (0, 0, 20_000, 20_000), "pixels": [0]}
