@@ -17,7 +17,7 @@ import pytest
 
 from imgsvc_cli import app
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
-from tests.support import encoded
+from tests.support import encoded, forked_python
 
 COMMAND = [sys.executable, "-m", "imgsvc_cli", "batch"]
 
@@ -318,8 +318,8 @@ def test_an_interrupt_before_all_else_says_how_to_go_on(folder: Path, flags: tup
             "def interrupted(*_, **__): raise KeyboardInterrupt\n"
             f"{early} = interrupted; sys.exit(run(sys.argv[1:]))"
         )
-        command = [sys.executable, "-c", code, "batch", "in", "out", "--spec", "spec.json", *flags]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+        command = ["-c", code, "batch", "in", "out", "--spec", "spec.json", *flags]
+        done = forked_python.run(*command, folder=folder)
         return done.returncode, "--resume" in done.stderr
 
     nothing_begun, begun = "runner.prepare", "runner.ProcessExecutor"

@@ -13,6 +13,8 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_cli.app import run
+from tests.support import forked_python
+from tests.support.forked_python import COMMAND
 from tests.support.photos import as_vips, coffee
 
 ENDLESS = (
@@ -69,7 +71,7 @@ def test_a_signal_ends_it_while_a_codec_works(
     for name in ("a.png", "b.png"):
         as_vips(coffee()).pngsave(str(tmp_path / name))
     arguments = ["a.png", "b.png", "-o", "made/", "--format", "avif", "--effort", "9", "--scale", "8"]
-    process = _started("process", *arguments, folder=tmp_path)
+    process = forked_python.start(*COMMAND, "process", *arguments, folder=tmp_path)
     while not list((tmp_path / "made").iterdir()):  # what is there first is the unfinished result
         assert process.poll() is None
         time.sleep(0.01)
@@ -83,7 +85,7 @@ def test_a_signal_ends_it_though_the_unfinished_result_cannot_be_removed(tmp_pat
     (tmp_path / "made").mkdir()
     as_vips(coffee()).pngsave(str(tmp_path / "a.png"))
     arguments = ["a.png", "-o", "made/", "--format", "avif", "--effort", "9", "--scale", "8"]
-    process = _started("process", *arguments, folder=tmp_path)
+    process = forked_python.start(*COMMAND, "process", *arguments, folder=tmp_path)
     while not (unfinished := list((tmp_path / "made").iterdir())):
         assert process.poll() is None
         time.sleep(0.01)
@@ -100,18 +102,10 @@ def test_a_signal_ends_it_though_the_unfinished_result_cannot_be_removed(tmp_pat
 def test_signals_that_are_ignored_stay_so(tmp_path: Path) -> None:
     as_vips(coffee()).pngsave(str(tmp_path / "a.png"))
     arguments = ["process", "a.png", "-o", "a.avif", "--effort", "4"]
-    process = _started(*arguments, folder=tmp_path, before="trap '' HUP; ")
+    process = forked_python.start(*COMMAND, *arguments, folder=tmp_path, ignored=[signal.SIGHUP])
     while len(list(tmp_path.iterdir())) < 2:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-
-
-def _started(*arguments: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
-    """The command at work, by way of a shell that does something before."""
-    return subprocess.Popen(
-        ["sh", "-c", before + 'exec "$@"', "sh", sys.executable, "-m", "imgsvc_cli", *arguments],
-        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip

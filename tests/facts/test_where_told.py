@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,8 @@ import imgsvc_batch
 import imgsvc_core as imgsvc
 from imgsvc_batch import Manifest
 from imgsvc_batch.report import write_report
+from tests.support import forked_python
+from tests.support.forked_python import COMMAND
 from tests.support.handmade import pillow
 from tests.support.photos import photo
 
@@ -30,8 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "imgsvc_cli", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=120).stdout
+    done = forked_python.run(*COMMAND, *arguments, folder=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_command_tells_those_of_results(folder: Path) -> None:

@@ -20,7 +20,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
 from imgsvc_core.processing import process_variants
-from tests.support import encoded
+from tests.support import encoded, forked_python
 
 
 def endless(side: int = 20_000) -> pyvips.Image:
@@ -181,7 +181,7 @@ def test_whatever_a_codec_is_at_the_caller_is_free_within_a_second(work: str, ho
         except (KeyboardInterrupt, imgsvc.TimeLimitExceeded) as error:
             print(type(error).__name__, time.monotonic() - due)
     """
-    told = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=100)
+    told = forked_python.run("-c", code).stdout
     name, late = told.split()
     assert name == {"limit": "TimeLimitExceeded", "interrupt": "KeyboardInterrupt"}[how]
     assert float(late) < 1 + 2  # the machine may be busy
@@ -274,8 +274,7 @@ print([thread.name for thread in threading.enumerate() if thread.name == "imgsvc
 def test_only_few_pixels_are_decoded_in_the_thread_of_the_caller(
     width: int, format: str, request_: dict[str, Any], threads: list[str]
 ) -> None:
-    command = [sys.executable, "-c", DECODED, str(width), format, repr(request_)]
-    told = subprocess.run(command, capture_output=True, text=True)
+    told = forked_python.run("-c", DECODED, str(width), format, repr(request_))
     assert told.stdout == f"{threads}\n", told.stderr
 
 
@@ -294,5 +293,5 @@ def test_only_headers_that_may_take_long_are_read_in_a_thread(
 ) -> None:
     path = tmp_path / "picture"
     path.write_bytes(content)
-    told = subprocess.run([sys.executable, "-c", INSPECTED, str(path)], capture_output=True, text=True)
+    told = forked_python.run("-c", INSPECTED, str(path))
     assert told.stdout == f"{threads}\n", told.stderr
