@@ -66,6 +66,7 @@ def preload() -> None:
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
     from PIL import Image, WebPImagePlugin  # noqa: F401
 
+    import imgsvc_core.pixels.layers.laying
     import imgsvc_core.pixels.reduction
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core import formats
