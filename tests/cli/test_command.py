@@ -264,6 +264,7 @@ def test_each_problem_has_a_line(photo: Path) -> None:
 
 def test_inspect_explain_formats_schema(photo: Path) -> None:
     told = run("inspect", photo).stdout.decode()
+    assert "upright" not in told
     assert "width        600" in told
     assert "quality      92" in told
     plan = run("explain", photo, "--resize", "100x", "--contrast", "10", "--hue", "20").stdout.decode()

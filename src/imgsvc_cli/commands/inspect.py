@@ -37,6 +37,7 @@ def inspect(sources: tuple[str, ...], digest: bool, facts: bool, limits: imgsvc.
             printing.echo_json(told)
         else:
             measured = told.pop("facts")
+            del told["upright"]  # of a source it is false, also if it needs no turn
             rows = [
                 [name, printing.words(value)]
                 for name, value in (told | measured).items()

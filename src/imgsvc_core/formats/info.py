@@ -68,7 +68,9 @@ class ImageInfo:
     orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
     upright: bool = attrs.field(
         default=False,
-        metadata={"doc": "Whether width and height are as shown, although the file has an orientation."},
+        metadata={
+            "doc": "Whether width and height of a result are as shown, although its file has an orientation."
+        },
     )
     sha256: str | None = attrs.field(
         default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
