@@ -51,7 +51,7 @@ def keys() -> None:
 def create(
     account_id: str | None, name: str, scopes: tuple[str, ...], settings: Settings, as_json: bool
 ) -> None:
-    """Create an API key. Its secret is shown only now. ACCOUNT may be left out if there is only one."""
+    """Create an API key. Its secret is shown once. ACCOUNT may be left out if there is only one."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys
@@ -86,7 +86,7 @@ def list_keys(account_id: str | None, settings: Settings, as_json: bool) -> None
 @with_settings
 @as_json_option
 def rotate(key_id: str, grace: timedelta, settings: Settings, as_json: bool) -> None:
-    """Give a key a new secret. It is shown only now."""
+    """Give a key a new secret, which is shown once."""
 
     async def work(db: Database) -> dict[str, Any]:
         from imgsvc_http.state import keys

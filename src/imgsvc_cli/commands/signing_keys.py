@@ -36,7 +36,7 @@ def signing_keys() -> None:
 @with_settings
 @as_json_option
 def create(account_id: str | None, name: str, settings: Settings, as_json: bool) -> None:
-    """Create a signing key of an account, or of the only one. Its secret is shown only now.
+    """Create a signing key of an account, or of the only one. Its secret is shown once.
 
     To replace a key, create another one, sign with it, and revoke the old one when no page has its URLs.
     """

@@ -68,7 +68,7 @@ def _width(text: str) -> int:
 @click.option(
     "--preset", "presets", multiple=True, metavar="NAME", help="Preset to begin with; may be repeated."
 )
-@click.option("--info", "as_info", is_flag=True, help="Print the URL that tells about the picture.")
+@click.option("--info", "as_info", is_flag=True, help="Print the URL of the picture's facts.")
 @click.option("--srcset", "as_srcset", is_flag=True, help="Print the value of srcset for several widths.")
 @click.option("--picture", "alt", metavar="ALT", help="Print a <picture> element with this text for its alt.")
 @click.option(
