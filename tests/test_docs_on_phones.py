@@ -82,6 +82,13 @@ def test_tables_of_texts_become_lists(phone: Any) -> None:
     assert not found["scrolls"]
 
 
+def test_lists_leave_out_cells_that_say_nothing(phone: Any) -> None:
+    shown(phone, table([*TEXTS, "–"]))
+    assert phone.locator("td", has_text="–").count() == 40
+    assert not phone.locator("td", has_text="–").first.is_visible()
+    assert phone.locator("td", has_text="75").first.is_visible()
+
+
 def test_figures_of_the_first_page_stay_a_table(phone: Any) -> None:
     found = shown(phone, f'<div class="figures">{table(FIGURES)}</div>')
     assert found["names"] == ["docutils"]

@@ -11,7 +11,10 @@ const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row",
 function label(table) {
   const titles = [...table.tHead.rows[0].cells].map((cell) => cell.innerText);
   for (const row of table.tBodies[0].rows) {
-    [...row.cells].forEach((cell, index) => (cell.dataset.title = titles[index]));
+    [...row.cells].forEach((cell, index) => {
+      cell.dataset.title = titles[index];
+      cell.classList.toggle("nothing", cell.textContent.trim() === "–");
+    });
   }
   for (const part of [table, ...table.querySelectorAll("thead, tbody, tr, th, td")]) {
     part.setAttribute("role", ROLES[part.tagName]);
