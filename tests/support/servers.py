@@ -92,11 +92,9 @@ def _new_cluster() -> Path:
     """A folder with the files of an empty PostgreSQL, which are copied in less time than they are made."""
     folder = Path(tempfile.mkdtemp(prefix="imgsvc-cluster-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    make = [_postgresql("initdb"), "--pgdata", folder / "data", "--username", _USER, "--auth", "trust"]
-    who = _unprivileged(folder)
-    subprocess.run(
-        [*make, "--no-sync"], check=True, capture_output=True, cwd=folder, env=_environment(), **who
-    )
+    make = [_postgresql("initdb"), "--pgdata", f"{folder}/data", "--username", _USER, "--auth", "trust"]
+    options: dict[str, Any] = {"cwd": folder, "env": _environment(), **_unprivileged(folder)}
+    subprocess.run([*make, "--no-sync"], check=True, capture_output=True, **options)
     return folder
 
 
