@@ -130,7 +130,8 @@ def test_workers_that_come_later_must_be_alike_too(running: Cluster, tmp_path: P
     def replace(event: Event) -> None:
         nonlocal replaced
         if not replaced:
-            running.settings["PYTHONPATH"] = str(tmp_path / "other")
+            added = os.environ.get("PYTHONPATH", "")
+            running.settings["PYTHONPATH"] = f"{tmp_path / 'other'}:{added}"
             running.add_worker()
             for worker in running.processes[1:3]:
                 worker.send_signal(signal.SIGKILL)
