@@ -144,12 +144,11 @@ def test_looking_for_a_border_stays_below_the_bound(tmp_path: Path, format: str,
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
-@pytest.mark.parametrize("bits", [8, 16])
-def test_jpeg_2000_stays_below_the_bound(tmp_path: Path, bits: int) -> None:
-    pixels = np.random.default_rng(0).integers(0, 2**bits, (900, 900, 3)).astype(f"u{(bits + 7) // 8}")
+def test_jpeg_2000_stays_below_the_bound(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 1 << 16, (1400, 1400, 3)).astype(np.uint16)
     path = tmp_path / "a.jp2"
     path.write_bytes(
-        imagecodecs.jpeg2k_encode(pixels, level=0, reversible=True, bitspersample=bits, codecformat="jp2")
+        imagecodecs.jpeg2k_encode(pixels, level=0, reversible=True, bitspersample=16, codecformat="jp2")
     )
     peak, bound = peak_and_bound(path, {"output": {"format": "jp2", "lossless": True}})
     assert peak < bound
@@ -196,7 +195,7 @@ def test_drawings_stay_below_the_bound(tmp_path: Path, content: str) -> None:
     if "{inlined}" in content:
         content = inlined(5000)
     path = tmp_path / "a.svg"
-    side = 2100 if "isolation" in content else 1500
+    side = 2100 if "isolation" in content or "dasharray" in content else 1500
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{side}">{content}</svg>')
     peak, bound = peak_and_bound(path, {"output": {"format": "png"}})
     assert peak < bound
