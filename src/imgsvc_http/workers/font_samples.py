@@ -33,7 +33,14 @@ class FontSample:
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return a PNG of the letters."""
         letters = _letters(self.family)
-        text = {"text": letters, "font": self.family, "size": 30, "missing": "box", "lines": 1}
+        text = {
+            "text": letters,
+            "font": self.family,
+            "size": 30,
+            "missing": "box",
+            "lines": 1,
+            "align": "left",
+        }
         request = {
             "layers": [{"text": text, "gravity": "left", "width": "98%", "x": "1%"}],
             "output": {"format": "png", "colors": 16, "flatten": True},
