@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import inspect
 import pickle
 import pkgutil
@@ -131,11 +130,12 @@ def test_an_object_of_another_process_is_read_before_any_is_made() -> None:
 def test_plain_fields_of_all_classes_are_those_of_attrs() -> None:
     for module in pkgutil.walk_packages(imgsvc_core.__path__, "imgsvc_core."):
         import_module(module.name)
-    classes = [one for one in gc.get_objects() if isinstance(one, type) and "__imgsvc_fields__" in vars(one)]
+    loaded = [module for name, module in [*sys.modules.items()] if name.startswith("imgsvc_core.")]
+    classes = {one for module in loaded for one in vars(module).values() if isinstance(one, type)}
     plain = 0
     for cls in classes:
-        known = vars(cls)["__imgsvc_fields__"]._plain
-        if known is None or not cls.__module__.startswith("imgsvc_core"):
+        declared = vars(cls).get("__imgsvc_fields__")
+        if declared is None or (known := declared._plain) is None:
             continue
         plain += 1
         fields = attrs.fields(cls)

@@ -78,35 +78,38 @@ class Deadline:
             BaseException: what the work raised, or what interrupted the caller.
         """
         call = partial(self._work, partial(work, *args, **kwargs))
+        self._go_on()
         try:
-            with self._going_on():
-                return self._run_here(call) if _is_killed else self._run_beside(call)
+            return self._run_here(call) if _is_killed else self._run_beside(call)
         except Exception as error:
             if self._stopped and _looks_stopped(error):
                 raise self._too_long() from error
             raise
+        finally:
+            self._rest()
 
     def run_here(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Do work in the thread of the caller that is done before another thread would be awake.
 
         Raises what `run` raises. The time is checked after the work.
         """
-        with self._going_on():
+        self._go_on()
+        try:
             return self._work(partial(work, *args, **kwargs))
+        finally:
+            self._rest()
 
-    @contextlib.contextmanager
-    def _going_on(self) -> Iterator[None]:
+    def _go_on(self) -> None:
         """Let the time go on, which rests while nothing runs."""
         with self._lock:
             if self._rests_since is not None and not self._running and self._end is not None:
                 self._end += time.monotonic() - self._rests_since
             self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-                self._rests_since = time.monotonic()
+
+    def _rest(self) -> None:
+        with self._lock:
+            self._running -= 1
+            self._rests_since = time.monotonic()
 
     def watch(self, image: pyvips.Image) -> pyvips.Image:
         """Return the image, marked so that all work on it stops when the time is up.

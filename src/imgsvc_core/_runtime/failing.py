@@ -1,4 +1,4 @@
-"""Free the pictures that the traceback of a kept error would keep in memory."""
+"""Contexts that handle errors, and errors that keep no pictures in memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,49 @@ import functools
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
-from types import FrameType
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 _OURS = frozenset({"imgsvc_core", "pyvips"})
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+
+def handling(function: Callable[_P, Iterator[None]]) -> Callable[_P, AbstractContextManager[None]]:
+    """Make a context of a generator, as `contextlib.contextmanager` does, that only handles errors.
+
+    It has nothing to do before the block, nor after one that succeeds, so it starts only after an error.
+    """
+    context = contextmanager(function)
+
+    @functools.wraps(function)
+    def made(*args: _P.args, **kwargs: _P.kwargs) -> _Handler:
+        return _Handler(lambda: context(*args, **kwargs))
+
+    return made
+
+
+class _Handler:
+    """A context that is made when an error leaves its block."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], AbstractContextManager[None]]) -> None:
+        self._make = make
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if error is None:
+            return None
+        context = self._make()
+        context.__enter__()
+        return context.__exit__(kind, error, trace)
 
 
 def without_pictures(function: Callable[_P, _T]) -> Callable[_P, _T]:

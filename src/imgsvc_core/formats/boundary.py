@@ -7,7 +7,6 @@ error. A wrong call of libvips, for example with an unknown argument, is such a 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 
 import pyvips
 
+from imgsvc_core._runtime.failing import handling
 from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.process_memory import bytes_left
 from imgsvc_core.errors import (
@@ -52,7 +52,7 @@ _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
 _WRONG_CALL = pattern(r"(?!unable to )|unable to get |unable to call \w+\s+\w+: parameter \S+ not set")
 
 
-@contextlib.contextmanager
+@handling
 def translate_errors(format: str) -> Iterator[None]:
     """Translate the errors of libvips while pixels of an image of this format are opened or evaluated.
 
@@ -77,7 +77,7 @@ def translate_errors(format: str) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
+@handling
 def readable_messages() -> Iterator[None]:
     """Raise `pyvips.Error` also if the binding cannot read the message of libvips as UTF-8.
 
@@ -92,7 +92,7 @@ def readable_messages() -> Iterator[None]:
         raise pyvips.Error("unable to call libvips", error.object.decode(errors="replace")) from error
 
 
-@contextlib.contextmanager
+@handling
 def decoder(format: str) -> Iterator[None]:
     """Translate the errors of a Python package that decodes; nothing else is to be called inside.
 
@@ -109,7 +109,7 @@ def decoder(format: str) -> Iterator[None]:
         raise _not_decoded(format, error) from error
 
 
-@contextlib.contextmanager
+@handling
 def encoder(format: str) -> Iterator[None]:
     """Translate the errors of a Python package that encodes; nothing else is to be called inside.
 
@@ -126,7 +126,7 @@ def encoder(format: str) -> Iterator[None]:
         raise _not_encoded(format, error) from error
 
 
-@contextlib.contextmanager
+@handling
 def encoding(format: str, image: pyvips.Image | None = None) -> Iterator[None]:
     """Translate the errors of libvips while it encodes.
 

@@ -213,7 +213,7 @@ def declared(cls: type[_T]) -> type[_T]:
     return cls
 
 
-_LATER = ("_params", "_public", "_defaults", "_missing", "_values")
+_LATER = ("_params", "_public", "_defaults", "_initial", "_missing", "_values")
 
 
 def _complete(cls: type["Parameters"], own: Mapping[str, _Facts]) -> None:
@@ -223,6 +223,7 @@ def _complete(cls: type["Parameters"], own: Mapping[str, _Facts]) -> None:
     params = {item.name: item for item in made.values()}
     cls._public = {name: item for name, item in params.items() if not item.internal}
     cls._defaults = {name: None if item.required else item.default for name, item in params.items()}
+    cls._initial = {item.attribute: item.default for item in made.values()}
     cls._missing = {item.attribute: REQUIRED for item in made.values() if item.required}
     cls._values = values_getter([*made])
     cls._params = params
@@ -279,6 +280,7 @@ class Parameters:
     _params: ClassVar[Mapping[str, Param]] = {}
     _public: ClassVar[Mapping[str, Param]] = {}
     _defaults: ClassVar[dict[str, Any]] = {}
+    _initial: ClassVar[dict[str, Any]] = {}
     _missing: ClassVar[dict[str, Any]] = {}
     _values: ClassVar[Any] = values_getter(())
 
@@ -286,11 +288,12 @@ class Parameters:
         if unnamed:
             given = self._named(unnamed, given)
         values = vars(self)
-        for param in self._params.values():
-            values[param.attribute] = given.pop(param.attribute, param.default)
-        called = f"{type(self).__name__}.__init__()"
-        if given:
-            raise TypeError(f"{called} got an unexpected keyword argument '{next(iter(given))}'")
+        values.update(self._initial)
+        for name, value in given.items():
+            if name not in values:
+                called = f"{type(self).__name__}.__init__()"
+                raise TypeError(f"{called} got an unexpected keyword argument '{name}'")
+            values[name] = value
         self.__attrs_post_init__()
 
     @classmethod
@@ -348,11 +351,11 @@ class Parameters:
         return f"{cls.title} '{name}' parameter"
 
     def __attrs_post_init__(self) -> None:
-        values = dict(self._defaults)
+        given, values = vars(self), dict(self._defaults)
         problems: list[Problem] = []
         for name, param in self._params.items():
-            value = getattr(self, param.attribute)
-            if value is param.default and not param.required:
+            value = given[param.attribute]
+            if value is param.default and value is not REQUIRED:
                 continue
             values[name] = value
             try:

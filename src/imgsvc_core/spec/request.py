@@ -186,6 +186,8 @@ class Spec(Parameters):
     @functools.cached_property
     def pictures(self) -> tuple[str, ...]:
         """Return the ids of the watermark pictures that the request needs."""
+        if not (self.watermark or self.filter or self.layers):
+            return ()
         named = (self.watermark.id,) if self.watermark else ()
         filters = (id for item in self.filter for id in item.pictures)
         layers = (picture.id for picture in self.layer_pictures.values() if picture.id is not None)
