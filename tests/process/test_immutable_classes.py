@@ -106,7 +106,7 @@ def test_arguments_by_name_only_factories_and_properties() -> None:
     assert Named(a=1).b is not Named(a=1).b
     for _ in range(MANY):
         with pytest.raises(TypeError, match="positional"):
-            Named(1)
+            Named(1)  # type: ignore[call-arg]
 
 
 def test_a_class_is_completed_by_several_threads() -> None:

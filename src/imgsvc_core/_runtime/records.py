@@ -135,12 +135,11 @@ class _Fields:
         copy = type(cls)(cls.__name__, cls.__bases__, {**kept, **names, **self._values})
         made: Any = attrs.frozen(copy, kw_only=self._kw_only, eq=False, repr=False, slots=False)
         fields = attrs.fields(made)
-        cls.__imgsvc_compared__ = values_getter([field.name for field in fields])
-        cls.__imgsvc_hashed__ = values_getter([field.name for field in fields if field.hash is not False])
-        cls.__match_args__ = made.__match_args__
-        cls.__signature__ = None  # it is that of the constructor
-        cls.__attrs_attrs__ = fields
-        cls.__init__ = made.__init__
+        made.__imgsvc_compared__ = values_getter([field.name for field in fields])
+        made.__imgsvc_hashed__ = values_getter([field.name for field in fields if field.hash is not False])
+        made.__signature__ = None  # it is that of the constructor
+        for name in (*_LATER, "__init__"):
+            setattr(cls, name, vars(made)[name])
         for name in self._values.keys() & {field.name for field in fields}:
             with contextlib.suppress(AttributeError):
                 delattr(cls, name)  # as attrs does
