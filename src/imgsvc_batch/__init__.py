@@ -14,8 +14,9 @@ The way of a batch through the modules: `arguments` checks the request. `inputs`
 the inputs instead. `previewing` is the dry run, and `report` shows the outcome.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from imgsvc_core._runtime.public_names import names_later
 
 if TYPE_CHECKING:
     from imgsvc_batch.arguments import Batch, BatchOptions, default_manifest
@@ -27,26 +28,20 @@ if TYPE_CHECKING:
     from imgsvc_batch.report import write_report
     from imgsvc_batch.runner import run, run_batch, run_in_place
 
-_MODULES = {
-    "arguments": ("Batch", "BatchOptions", "default_manifest"),
-    "events": ("Event", "Output", "Progress", "Summary"),
-    "inputs": ("Input",),
-    "manifest": ("Manifest",),
-    "naming": ("Template",),
-    "previewing": ("preview",),
-    "report": ("write_report",),
-    "runner": ("run", "run_batch", "run_in_place"),
-}
-_OWNERS = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a module when one of its names is asked for: worker processes need few of them."""
-    if name not in _OWNERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"{__name__}.{_OWNERS[name]}"), name)
-    return found
-
+# Worker processes need few of these.
+__getattr__ = names_later(
+    __name__,
+    {
+        "arguments": ("Batch", "BatchOptions", "default_manifest"),
+        "events": ("Event", "Output", "Progress", "Summary"),
+        "inputs": ("Input",),
+        "manifest": ("Manifest",),
+        "naming": ("Template",),
+        "previewing": ("preview",),
+        "report": ("write_report",),
+        "runner": ("run", "run_batch", "run_in_place"),
+    },
+)
 
 __all__ = [
     "Batch",

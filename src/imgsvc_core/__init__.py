@@ -6,10 +6,9 @@
 True
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from imgsvc_core._runtime.public_names import present_as
+from imgsvc_core._runtime.public_names import names_later, present_as
 from imgsvc_core.errors import (
     BudgetUnreachable,
     CorruptImage,
@@ -86,26 +85,18 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-_LATER = {
-    "WorkerPool": "imgsvc_core._runtime.workers",
-    "aprocess": "imgsvc_core.asynchronous",
-    "contact_sheet": "imgsvc_core.sheets",
-    "process": "imgsvc_core.processing",
-    "process_variants": "imgsvc_core.processing",
-    "to_numpy": "imgsvc_core.processing",
-    "Similarity": "imgsvc_core.similarity.comparison",
-    "compare": "imgsvc_core.similarity.comparison",
-}
-"""The names of modules that load libvips or an event loop."""
-
-
-def __getattr__(name: str) -> Any:
-    """Load libvips when pictures are processed, not when requests are written or headers read."""
-    if name in _LATER:
-        globals()[name] = found = getattr(import_module(_LATER[name]), name)
-        present_as(__name__, found)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# These load libvips or an event loop, which take time where requests are written or headers read.
+__getattr__ = names_later(
+    __name__,
+    {
+        "_runtime.workers": ("WorkerPool",),
+        "asynchronous": ("aprocess",),
+        "processing": ("process", "process_variants", "to_numpy"),
+        "sheets": ("contact_sheet",),
+        "similarity.comparison": ("Similarity", "compare"),
+    },
+    present=True,
+)
 
 
 def __dir__() -> list[str]:
@@ -185,5 +176,5 @@ __all__ = [
 ]
 __all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
 
-for _name in set(__all__) - set(_LATER):
+for _name in set(__all__) & globals().keys():
     present_as(__name__, globals()[_name])

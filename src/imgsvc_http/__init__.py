@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from imgsvc_core._runtime.public_names import names_later
 
 if TYPE_CHECKING:
     from imgsvc_http.app import create_app
@@ -14,15 +16,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Settings", "create_app"]
 
-
-def __getattr__(name: str) -> Any:
-    # The command and the workers import parts of the package, and are quicker without all of it.
-    if name == "create_app":
-        from imgsvc_http.app import create_app
-
-        return create_app
-    if name == "Settings":
-        from imgsvc_http.settings import Settings
-
-        return Settings
-    raise AttributeError(f"module 'imgsvc_http' has no attribute '{name}'")
+# The command and the workers import parts of the package, and are quicker without all of it.
+__getattr__ = names_later(__name__, {"app": ("create_app",), "settings": ("Settings",)})

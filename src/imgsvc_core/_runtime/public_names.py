@@ -1,10 +1,34 @@
-"""Classes and functions under the name of the package that makes them public."""
+"""Classes and functions under the name of the package that makes them public, which may load them later."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import FunctionType
 from typing import Any
+
+
+def names_later(
+    package: str, modules: Mapping[str, tuple[str, ...]], *, present: bool = False
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package that loads a module when one of its names is asked for.
+
+    ``modules`` are the modules in the package, with the names that the package makes public. ``present`` lets
+    these say that they are of the package.
+    """
+    owners = {name: module for module, names in modules.items() for name in names}
+
+    def found(name: str) -> Any:
+        if name not in owners:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{owners[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        if present:
+            present_as(package, value)
+        return value
+
+    return found
 
 
 def present_as(module: str, value: Any) -> None:

@@ -3,9 +3,9 @@
 The names here are for front ends too: paths and URLs are opened, and spoken of without secrets.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from imgsvc_core._runtime.public_names import names_later
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.sources.filesystems import open_filesystem
 from imgsvc_core.sources.receiving import is_url, open_bytes
@@ -15,21 +15,14 @@ if TYPE_CHECKING:
     from imgsvc_core.sources.content_coding import Decoding, InvalidCoding, TooManyBytes
     from imgsvc_core.sources.objects import object_info, read_object
 
-_LATER = {
-    "Decoding": "imgsvc_core.sources.content_coding",
-    "InvalidCoding": "imgsvc_core.sources.content_coding",
-    "TooManyBytes": "imgsvc_core.sources.content_coding",
-    "object_info": "imgsvc_core.sources.objects",
-    "read_object": "imgsvc_core.sources.objects",
-}
-"""The names of modules that only URLs need."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+# Only URLs need these.
+__getattr__ = names_later(
+    __name__,
+    {
+        "content_coding": ("Decoding", "InvalidCoding", "TooManyBytes"),
+        "objects": ("object_info", "read_object"),
+    },
+)
 
 __all__ = [
     "ByteSource",
