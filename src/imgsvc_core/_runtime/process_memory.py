@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import resource
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from enum import IntEnum
 from pathlib import Path
 
+from imgsvc_core._runtime.failing import handling
 from imgsvc_core.errors import (
     CorruptImage,
     EncodingFailed,
@@ -114,8 +115,7 @@ def forget_shortage() -> None:
         byte[0] = 0
 
 
-@contextlib.contextmanager
-def naming_shortage(needed: int) -> Iterator[None]:
+def naming_shortage(needed: int) -> AbstractContextManager[None]:
     """Report failures of codecs as a lack of memory if this process may not allocate ``needed`` bytes.
 
     Few codecs tell that they failed because they cannot allocate.
@@ -126,6 +126,11 @@ def naming_shortage(needed: int) -> Iterator[None]:
     for byte in _watched:
         left = bytes_left()
         byte[0] = left is not None and needed > left
+    return _naming_shortage(needed)
+
+
+@handling
+def _naming_shortage(needed: int) -> Iterator[None]:
     try:
         yield
     except (CorruptImage, EncodingFailed) as error:

@@ -218,7 +218,8 @@ _LATER = ("_params", "_public", "_defaults", "_initial", "_missing", "_values")
 
 def _complete(cls: type["Parameters"], own: Mapping[str, _Facts]) -> None:
     """Give a class its parameters: most requests need those of few classes."""
-    made = {item.attribute: item for item in super(cls, cls)._params.values()}  # type: ignore[misc]
+    base = next(owner for owner in cls.__mro__[1:] if issubclass(owner, Parameters))
+    made = {item.attribute: item for item in all_params(base).values()}
     made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
     params = {item.name: item for item in made.values()}
     cls._public = {name: item for name, item in params.items() if not item.internal}

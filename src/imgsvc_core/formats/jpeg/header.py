@@ -26,7 +26,7 @@ _LOSSLESS = frozenset({0xC3, 0xCB})
 _HIERARCHICAL = frozenset({0xC5, 0xC6, 0xC7, 0xCD, 0xCE, 0xCF})
 _SOI, _EOI, _SOS, _DQT = 0xD8, 0xD9, 0xDA, 0xDB
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
-_METADATA = (_APP1, _APP2, _APP13)  # EXIF and XMP, the profile, IPTC
+_METADATA = frozenset({_APP1, _APP2, _APP13})  # EXIF and XMP, the profile, IPTC
 _JFIF, _INDEX_PREFIX = b"JFIF\0", b"MPF\0"
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 _USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
@@ -148,8 +148,9 @@ def read_header(reader: HeaderReader) -> JpegHeader:
     exif: list[ExifBlock] = []
     profile, transform, more = False, None, False
     segments, adjacent, end = [], True, 2
-    for marker, start, length in _segments(reader):
-        segments.append(Segment(marker, start, length))
+    for segment in _segments(reader):
+        segments.append(segment)
+        marker, start, length = segment
         adjacent, end = adjacent and start == end + 4, start + length
         if marker in _START_OF_FRAME:
             if frame is not None:
@@ -184,7 +185,7 @@ def read_header(reader: HeaderReader) -> JpegHeader:
         transform=transform,
         exif_blocks=tuple(exif),
         density=None if exif and (directory is None or exif[1:]) else _density(reader, segments, directory),
-        bare=not any(segment.marker in _METADATA for segment in segments),
+        bare=_METADATA.isdisjoint([segment.marker for segment in segments]),
         adjacent=adjacent,
         in_one_scan=whole and frame.marker not in _PROGRESSIVE,
         more_pictures=more,
@@ -233,7 +234,7 @@ def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, S
     return tables
 
 
-def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
+def _segments(reader: HeaderReader) -> Iterator[Segment]:
     """Yield marker, start and length of the content of each segment, up to the header of the first scan."""
     offset = 2
     for _ in range(_MOST_SEGMENTS):
@@ -249,7 +250,7 @@ def _segments(reader: HeaderReader) -> Iterator[tuple[int, int, int]]:
             length = int.from_bytes(reader.read(offset, 2), "big")
         if length < 2:
             raise reader.corrupt(f"one of its segments has the impossible length {length}")
-        yield marker, offset + 2, length - 2
+        yield Segment(marker, offset + 2, length - 2)
         if marker == _SOS:
             return
         offset += length
