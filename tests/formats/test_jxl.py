@@ -130,8 +130,15 @@ def test_profile_of_an_animation() -> None:
 
 @pytest.mark.parametrize(
     "space",
-    [{"primaries": 11}, {"transfer": 8}, {"transfer": 65535, "gamma": 0.5}, {"primaries": 9, "transfer": 16}],
-    ids=["P3", "linear", "gamma", "PQ"],
+    [
+        {"primaries": 11},
+        {"transfer": 8},
+        {"transfer": 65535, "gamma": 0.5},
+        {"primaries": 9, "transfer": 16},
+        {"primaries": 11, "white": 10},
+        {"primaries": 11, "white": 10, "transfer": 16},
+    ],
+    ids=["P3", "linear", "gamma", "PQ", "white", "white of PQ"],
 )
 def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
     found = facts(libjxl.encode(photo(), space=space)).rgb_space
@@ -141,6 +148,7 @@ def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
         "primaries": 0.68 if space.get("primaries") == 11 else 0.708 if "primaries" in space else 0.64
     }
     assert found.primaries[0][0] == expected["primaries"]
+    assert found.primaries[3][0] == pytest.approx(1 / 3 if "white" in space else 0.3127)
     transfer = {8: ("gamma", 1.0), 65535: ("gamma", 2.0), 16: ("pq", 1.0)}.get(space.get("transfer", 13))
     assert (found.transfer, round(found.gamma, 6)) == (transfer or ("srgb", 1.0))
 
