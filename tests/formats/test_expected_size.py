@@ -123,6 +123,7 @@ def odd_pictures() -> dict[str, bytes]:
         "webp": pillow(photo, "WEBP"),
         "thin webp": pillow(photo[:3], "WEBP"),
         "jp2": pillow(photo, "JPEG2000"),
+        "thin jp2": pillow(photo[:, :40], "JPEG2000"),
         "tiff pages": vips(photo).tiffsave_buffer(**pyramid),
         "tiff directories": vips(photo).tiffsave_buffer(subifd=True, **pyramid),
         "svg": drawing.format(96.49, 63.51).encode(),
