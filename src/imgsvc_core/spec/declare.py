@@ -11,7 +11,6 @@ import contextlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from types import UnionType
 from typing import (
     Any,
@@ -32,7 +31,7 @@ from attrs.exceptions import FrozenInstanceError
 
 from imgsvc_core._runtime.docstrings import explain_arguments, own_docstring
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
-from imgsvc_core._runtime.records import complete_later, frozen, values_getter
+from imgsvc_core._runtime.records import frozen, values_getter
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
@@ -206,28 +205,18 @@ def declared(cls: type[_T]) -> type[_T]:
     own = {name: facts for name, facts in vars(cls).items() if isinstance(facts, _Facts)}
     for attribute in own:
         delattr(cls, attribute)
-    complete_later(cls, _LATER, partial(_complete, cls, own))
+    made = {item.attribute: item for item in cls._params.values()}
+    made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
+    cls._params = {item.name: item for item in made.values()}
+    cls._values = values_getter([*made])
+    cls._initial = {attribute: item.default for attribute, item in made.items()}
+    cls._defaults = {name: None if item.required else item.default for name, item in cls._params.items()}
+    cls._missing = {item.attribute: REQUIRED for item in made.values() if item.required}
+    cls._public = {name: item for name, item in cls._params.items() if not item.internal}
     explain_arguments(
         cls, lambda: {item.attribute: f"{item.doc} [{item.facts}]" for item in params(cls).values()}
     )
     return cls
-
-
-_LATER = ("_params", "_public", "_defaults", "_initial", "_missing", "_values")
-
-
-def _complete(cls: type["Parameters"], own: Mapping[str, _Facts]) -> None:
-    """Give a class its parameters: most requests need those of few classes."""
-    base = next(owner for owner in cls.__mro__[1:] if issubclass(owner, Parameters))
-    made = {item.attribute: item for item in all_params(base).values()}
-    made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
-    params = {item.name: item for item in made.values()}
-    cls._public = {name: item for name, item in params.items() if not item.internal}
-    cls._defaults = {name: None if item.required else item.default for name, item in params.items()}
-    cls._initial = {item.attribute: item.default for item in made.values()}
-    cls._missing = {item.attribute: REQUIRED for item in made.values() if item.required}
-    cls._values = values_getter([*made])
-    cls._params = params
 
 
 class _Made:
