@@ -77,10 +77,10 @@ def idle_pages() -> list[Any]:
 def open_page(chromium: Any, playground: str, idle_pages: list[Any]) -> Iterator[Open]:
     """Open the playground with a request in its address; nothing may go wrong that a test does not expect.
 
-    Tests that leave more in a page than listeners and routes ask for one of their own.
+    Tests that listen to a page, or leave more in it than routes, ask for one of their own.
     """
     contexts: list[Any] = []
-    pages: list[Any] = []
+    pages: list[tuple[Any, Mapping[str, Callable[[Any], None]]]] = []
 
     def open_page(
         fragment: str = "",
@@ -96,11 +96,16 @@ def open_page(chromium: Any, playground: str, idle_pages: list[Any]) -> Iterator
             page = new_page(contexts[-1])
         else:
             page = idle_pages.pop() if idle_pages else new_page(chromium.new_context())
-            pages.append(page)
-        page.set_viewport_size(viewport)
         troubles: list[str] = []
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda line: troubles.append(line.text) if line.type == "error" else None)
+        listeners = {
+            "pageerror": lambda error: troubles.append(str(error)),
+            "console": lambda line: troubles.append(line.text) if line.type == "error" else None,
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        if page.context not in contexts:
+            pages.append((page, listeners))
+        page.set_viewport_size(viewport)
         page.goto((address or playground) + (f"&{fragment}" if fragment else ""))
         if ready:
             page.get_by_alt_text("Result").wait_for()
@@ -110,7 +115,9 @@ def open_page(chromium: Any, playground: str, idle_pages: list[Any]) -> Iterator
     yield open_page
     for context in contexts:
         context.close()
-    for page in pages:
+    for page, listeners in pages:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
         page.unroute_all(behavior="ignoreErrors")
         page.mouse.move(0, 0)
         page.evaluate("localStorage.clear(); sessionStorage.clear()")

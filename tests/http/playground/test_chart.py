@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_the_first_points_are_shown_before_the_others_are_known(open_page: Open)
 
 def test_a_curve_is_computed_once_for_a_picture(open_page: Open) -> None:
     """A change of the quality asks for the rows only, and what is known already for nothing."""
-    page = open_page(SMALL).page
+    page = open_page(SMALL, own=True).page
     calls = scored(page)
     open_formats(page)
     assert sorted(call["request"]["output"]["format"] for call in calls if call["looks"]) == sorted(DRAWN)
@@ -212,23 +213,27 @@ def test_two_formats_are_shown_beside_each_other_at_the_same_look(open_page: Ope
 def test_two_formats_are_compared_at_any_zoom(open_page: Open) -> None:
     """Zoomed, both are shown with all of their pixels."""
     page = open_page(viewport={"width": 800, "height": 700}).page
-    windows: list[tuple[str, int]] = []
-
-    def note(request: Any) -> None:
-        if "/playground/previews/" in request.url:
-            body = json.loads(request.post_data)
-            format_ = body["request"].get("output", {}).get("format", "")
-            windows.append((format_, body["window"]["width"]))
-
     open_formats(page, whole=False)
-    page.on("request", note)
     page.get_by_role("button", name="Side by side").click()
     page.locator(".chart-head [role=status]", has_text="avif").wait_for()
-    page.get_by_role("button", name="400 %").click()
+    with page.expect_request(whole_preview("jpg")), page.expect_request(whole_preview("avif")):
+        page.get_by_role("button", name="400 %").click()
     page.locator(".stage[aria-busy=false]").wait_for()
-    for name in ("jpg", "avif"):
-        assert max(width for format_, width in windows if format_ == name) == 16_384
     assert page.locator(".canvas.pixels").count() == 1
+
+
+def whole_preview(format_: str) -> Callable[[Any], bool]:
+    """Return whether a request asks for all pixels of a result in a format."""
+
+    def is_asked_for(request: Any) -> bool:
+        if "/playground/previews/" not in request.url:
+            return False
+        body = json.loads(request.post_data)
+        return (
+            body["request"].get("output", {}).get("format") == format_ and body["window"]["width"] == 16_384
+        )
+
+    return is_asked_for
 
 
 def test_a_look_that_a_format_cannot_reach_is_told_until_another_is_chosen(open_page: Open) -> None:

@@ -237,7 +237,7 @@ def test_a_search_knows_other_words(open_page: Open) -> None:
 
 
 def test_an_overtaken_request_is_cancelled(open_page: Open) -> None:
-    page = open_page().page
+    page = open_page(own=True).page
     aborted: list[str] = []
     page.on("requestfailed", lambda request: aborted.append(request.failure))
     # The first answer takes for ever, so that only an abort ends it.

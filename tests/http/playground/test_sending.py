@@ -82,7 +82,7 @@ def test_sending_a_picture_ends_when_another_one_is_chosen(open_page: Open) -> N
 
 
 def test_a_sending_that_failed_is_repeated(open_page: Open) -> None:
-    page = open_page().page
+    page = open_page(own=True).page
     sent = sendings(page)
     page.route("**/playground/sources", lambda route: route.abort("connectionreset"), times=1)
     page.get_by_label("Picture file").set_input_files(photograph())
