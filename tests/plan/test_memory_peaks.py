@@ -119,7 +119,7 @@ def test_baseline_photographs_stay_below_the_bound(tmp_path: Path) -> None:
 def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
     path, number = tmp_path / "a.png", 24
     Image.new("RGB", (20, 20)).save(path)
-    area = 'width="2000" height="1500"'
+    area = 'width="3000" height="2000"'
     drawings = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {area}><rect {area} fill="#{color:03}8"/></svg>'
         for color in range(number)
@@ -127,7 +127,7 @@ def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> No
     mark = Mark(watermark=imgsvc.Watermark(id="w"), request=imgsvc.Spec())
     marks = [attrs.evolve(mark, drawing=drawing) for drawing in drawings]
     peak, _ = peak_and_bound(path, imgsvc.Spec(filter=marks))
-    assert peak < number * 2000 * 1500 * 4 * 2 / 3
+    assert peak < number * 3000 * 2000 * 4 * 2 / 3
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
