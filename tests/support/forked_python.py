@@ -8,24 +8,20 @@ program forks its first fork server. Later ones start as usual.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
-import gc
 import json
 import os
 import runpy
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from tests.support.forked_workers import ForkedWorkers
+from tests.support.forking import Forked, fork, parent, serve
 
 COMMAND = ("-m", "imgsvc_cli")
 
@@ -44,43 +40,14 @@ _LOADED = (
     "imgsvc_http.settings",
     "sqlalchemy.dialects.sqlite.pysqlite",
 )
-_MOST_BYTES = 1 << 20
-_PR_SET_CHILD_SUBREAPER = 36
-_one_at_a_time = threading.Lock()
 
 
-class ForkedPython:
+class ForkedPython(Forked):
     """A child of this process, used as `subprocess.Popen`. What it prints goes to files until it ends."""
 
     def __init__(self, pid: int, streams: tempfile.TemporaryDirectory[str]) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
+        super().__init__(pid)
         self._streams = streams
-        self._ended = os.pidfd_open(pid)
-
-    def __del__(self) -> None:
-        os.close(self._ended)
-
-    def poll(self) -> int | None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.wait(0)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        ending = select.poll()
-        ending.register(self._ended, select.POLLIN)
-        if not ending.poll(None if timeout is None else 1000 * timeout):
-            raise subprocess.TimeoutExpired("python", timeout or 0)
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for its end. Return what it printed to standard output and standard error."""
@@ -109,18 +76,11 @@ def start(
     """
     streams = tempfile.TemporaryDirectory()
     request = [arguments, str(folder or Path.cwd()), dict(environment or os.environ), session, list(ignored)]
-    adopt = functools.partial(ctypes.CDLL(None).prctl, _PR_SET_CHILD_SUBREAPER)
     Path(streams.name, "input").write_bytes(stdin)
-    with contextlib.ExitStack() as files, _one_at_a_time:
+    with contextlib.ExitStack() as files:
         names = {"input": "rb", "output": "wb", "errors": "wb"}
         opened = [files.enter_context(Path(streams.name, name).open(mode)) for name, mode in names.items()]
-        adopt(1)
-        try:
-            parent = _parent(*loaded)
-            socket.send_fds(parent, [json.dumps(request).encode()], [file.fileno() for file in opened])
-            pid = int(parent.recv(_MOST_BYTES))
-        finally:
-            adopt(0)
+        pid = fork(lambda: _parent(*loaded), request, [file.fileno() for file in opened])
     return ForkedPython(pid, streams)
 
 
@@ -139,39 +99,7 @@ def run(*arguments: str, timeout: float | None = 300, **options: object) -> subp
 @functools.cache
 def _parent(*loaded: str) -> socket.socket:
     """Return the connection to the process that forks. It ends with this one, whose end closes then."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
-    with theirs:
-        command = [sys.executable, "-m", "tests.support.forked_python", str(theirs.fileno()), *loaded]
-        subprocess.Popen(command, pass_fds=[theirs.fileno()], env=dict(os.environ))
-    return ours
-
-
-def _serve(control: socket.socket, loaded: Sequence[str]) -> None:
-    workers = ForkedWorkers.load()
-    for name in (*_LOADED, *loaded):
-        import_module(name)
-    gc.collect()
-    gc.freeze()
-    gc.unfreeze = lambda: None  # before it imports, the command collects what came before
-    while True:
-        message, streams, _, _ = socket.recv_fds(control, _MOST_BYTES, 3)
-        if not message:
-            return
-        told, telling = os.pipe()
-        between = os.fork()
-        if between == 0:
-            if pid := os.fork():
-                os.write(telling, str(pid).encode())
-                os._exit(0)
-            for descriptor in (control.detach(), told, telling):
-                os.close(descriptor)
-            _become(message, streams, workers, loaded)
-            return
-        os.waitpid(between, 0)  # whose child the parent has by now
-        control.send(os.read(told, _MOST_BYTES))
-        for descriptor in (told, telling, *streams):
-            os.close(descriptor)
+    return parent("tests.support.forked_python", *loaded)
 
 
 def _become(message: bytes, streams: Sequence[int], workers: ForkedWorkers, loaded: Sequence[str]) -> None:
@@ -208,4 +136,6 @@ def take_over(arguments: Sequence[str], folder: str, environment: Mapping[str, s
 
 
 if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    forking, further = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
+    ready = ForkedWorkers.load()
+    serve(forking, (*_LOADED, *further), functools.partial(_become, workers=ready, loaded=further))

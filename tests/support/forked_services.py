@@ -10,25 +10,18 @@ So a service forks its first fork server. Later ones start as usual.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import functools
-import gc
 import json
 import os
 import resource
-import select
-import signal
 import socket
-import subprocess
 import sys
-import threading
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from tests.support.commands import take_over
 from tests.support.forked_workers import ForkedWorkers
+from tests.support.forking import Forked, fork, parent, serve
 
 _LOADED = (
     "dbos",
@@ -44,48 +37,14 @@ _LOADED = (
     "uvloop",
 )
 _PYTHONPATH = os.environ.get("PYTHONPATH")
-_MOST_BYTES = 1 << 17
-_PR_SET_CHILD_SUBREAPER = 36
-_one_at_a_time = threading.Lock()
 
 
-class ForkedProcess:
+class ForkedProcess(Forked):
     """A child of this process, as `subprocess.Popen` shows those that it has started itself."""
 
     def __init__(self, pid: int, stdout: int) -> None:
-        self.pid = pid
+        super().__init__(pid)
         self.stdout = os.fdopen(stdout, encoding="utf-8")
-        self.returncode: int | None = None
-        self._collecting = threading.Lock()
-        self._ended = os.pidfd_open(pid)
-
-    def __del__(self) -> None:
-        os.close(self._ended)
-
-    def poll(self) -> int | None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.wait(0)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        ending = select.poll()
-        ending.register(self._ended, select.POLLIN)
-        if not ending.poll(None if timeout is None else 1000 * timeout):
-            raise subprocess.TimeoutExpired("imgsvc serve", timeout or 0)
-        with self._collecting:
-            if self.returncode is None:
-                self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, None]:
         """Wait for its end and, as what it printed shows, for that of the processes that it began."""
@@ -105,54 +64,15 @@ def start(arguments: Sequence[str], errors: Path) -> ForkedProcess:
     """Run the command with arguments. What it prints to standard error is added to a file."""
     request = [arguments, os.getcwd(), dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)]
     reading, writing = os.pipe()
-    adopt = functools.partial(ctypes.CDLL(None).prctl, _PR_SET_CHILD_SUBREAPER)
-    with errors.open("ab") as log, os.fdopen(writing, "wb") as stdout, _one_at_a_time:
-        adopt(1)
-        try:
-            streams = [stdout.fileno(), log.fileno()]
-            socket.send_fds(_parent(), [json.dumps(request).encode()], streams)
-            pid = int(_parent().recv(_MOST_BYTES))
-        finally:
-            adopt(0)
+    with errors.open("ab") as log, os.fdopen(writing, "wb") as stdout:
+        pid = fork(_parent, request, [stdout.fileno(), log.fileno()])
     return ForkedProcess(pid, reading)
 
 
 @functools.cache
 def _parent() -> socket.socket:
     """Return the connection to the process that forks. It ends with this one, whose end closes then."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        command = [sys.executable, "-m", "tests.support.forked_services", str(theirs.fileno()), "imgsvc_cli"]
-        # Without what libraries of this process have set behind Python's back, as services are started.
-        subprocess.Popen(command, pass_fds=[theirs.fileno()], env=dict(os.environ))
-    return ours
-
-
-def _serve(control: socket.socket) -> None:
-    workers = ForkedWorkers.load()
-    for name in _LOADED:
-        import_module(name)
-    gc.collect()
-    gc.freeze()
-    gc.unfreeze = lambda: None  # before it imports, the command collects what came before
-    while True:
-        message, streams, _, _ = socket.recv_fds(control, _MOST_BYTES, 2)
-        if not message:
-            return
-        told, telling = os.pipe()
-        between = os.fork()
-        if between == 0:
-            if pid := os.fork():
-                os.write(telling, str(pid).encode())
-                os._exit(0)
-            for descriptor in (control.detach(), told, telling):
-                os.close(descriptor)
-            _become_service(message, streams, workers)
-            return
-        os.waitpid(between, 0)  # whose child the parent has by now
-        control.send(os.read(told, _MOST_BYTES))
-        for descriptor in (told, telling, *streams):
-            os.close(descriptor)
+    return parent("tests.support.forked_services", "imgsvc_cli")
 
 
 def _become_service(message: bytes, streams: list[int], workers: ForkedWorkers) -> None:
@@ -169,4 +89,6 @@ def _become_service(message: bytes, streams: list[int], workers: ForkedWorkers) 
 
 
 if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    ready = ForkedWorkers.load()
+    become = functools.partial(_become_service, workers=ready)
+    serve(socket.socket(fileno=int(sys.argv[1])), _LOADED, become)
