@@ -18,6 +18,11 @@ describe("a search", () => {
     ["animation", "output", "format"],
     ["square", "crop", "ratio"],
     ["square", "canvas", "ratio"],
+    ["b&w", "adjust", "saturation"],
+    ["contain", "resize", "mode"],
+    ["chroma", "output", "subsampling"],
+    ["vintage", "sepia", "value"],
+    ["drop shadow", "layers", "text"],
   ])("for %s finds %s.%s", (search, key, name) => {
     const item = group(key, [param(name), param("other")], { title: key });
     expect(names(search, item)).toContain(name);

@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
-import { hashOf, parsed, withoutKey } from "../src/playground/share";
+import { hashOf, namedIn, parsed, withoutKey } from "../src/playground/share";
 
 test("what is shared is read again", () => {
   const document = { resize: { width: 64 }, filter: { sepia: { value: 1 } } };
   expect(parsed(hashOf({ kind: "example", name: "day.gif" }, document))).toEqual({ example: "day.gif", document });
   const fetched = { kind: "url", name: "a.jpg", url: "https://example.org/a b.jpg?x=1&y=#2" } as const;
   expect(parsed(hashOf(fetched, {}))).toEqual({ url: fetched.url, document: {} });
+});
+
+test.each([{ example: "day.gif" }, { url: "https://example.org/a.jpg" }, {}])("the source that an address names stays in it: %j", (named) => {
+  expect(parsed(hashOf(namedIn(named), {}))).toEqual({ ...named, document: {} });
 });
 
 test("a file of one's own is not shared", () => {

@@ -162,7 +162,7 @@ def test_the_key_stays_in_the_tab_until_it_is_changed(open_page: Open, service: 
     page = open_page().page
     page.get_by_role("textbox", name="API key").fill("isk_wrong")
     page.keyboard.press("Enter")
-    page.get_by_role("alert").filter(has_text="needs a valid API key").wait_for()
+    page.get_by_role("alert").filter(has_text="does not know this key").wait_for()
     page.get_by_role("textbox", name="API key").fill(service.key)
     page.keyboard.press("Enter")
     section(page, "Usage").get_by_role("meter").wait_for()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.http.playground.conftest import Open
+from tests.http.playground.conftest import Open, until
+from tests.http.playground.page import expect_summary, number
 from tests.http.service_process import Service
 
 STRANGER: dict[str, Any] = {"ready": False, "ignore_https_errors": True}
@@ -16,7 +17,7 @@ def test_the_key_is_asked_for_once(open_page: Open, service: Service) -> None:
     dialog.wait_for()
     dialog.get_by_label("API key").fill("isk_wrong")
     dialog.get_by_role("button", name="Use this key").click()
-    dialog.get_by_role("alert").wait_for()
+    dialog.get_by_role("alert").filter(has_text="The service does not know this key.").wait_for()
     dialog.get_by_label("API key").fill(service.key)
     dialog.get_by_role("button", name="Use this key").click()
     page.get_by_alt_text("Result").wait_for()
@@ -40,6 +41,20 @@ def test_the_dialog_explains_keys_and_escape_closes_it(open_page: Open, service:
     page.get_by_role("dialog", name="Presets").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog", name="Presets").wait_for(state="hidden")
+
+
+def test_a_link_keeps_its_picture_until_there_is_a_key(open_page: Open, service: Service) -> None:
+    page = open_page(address=f"{service.url}/playground#example=emblem.png", **STRANGER).page
+    dialog = page.get_by_role("dialog", name="API key")
+    dialog.wait_for()
+    page.keyboard.press("Escape")
+    number(page, "resize-width").fill("60")
+    page.keyboard.press("Tab")
+    until(page, "location.hash.includes('resize')")
+    page.reload()
+    dialog.get_by_label("API key").fill(service.key)
+    page.keyboard.press("Enter")
+    expect_summary(page, "png", "60 × ")
 
 
 def test_a_local_playground_asks_nobody(open_page: Open, playground: str) -> None:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import WEB, number, open_all_groups
+from tests.http.playground.page import PICTURES, WEB, number, open_all_groups
 from tests.support import requires
 
 
@@ -47,6 +47,24 @@ def test_the_source_has_room_in_narrow_windows(width: int, open_page: Open) -> N
     facts = page.locator(".source-facts")
     assert facts.evaluate("one => one.scrollWidth <= one.clientWidth")
     assert page.get_by_label("URL of a picture").bounding_box()["width"] > 80
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_size_of_a_source_is_in_sight_beside_any_name(width: int, open_page: Open) -> None:
+    page = open_page("example=day.gif", viewport={"width": width, "height": 800}).page
+    facts = page.locator(".source-facts")
+    inside = """one => {
+        const [all, part] = [one.parentElement.getBoundingClientRect(), one.getBoundingClientRect()];
+        return part.left >= all.left && part.right <= all.right && one.scrollWidth <= one.clientWidth;
+    }"""
+    facts.locator("span", has_text="24 frames").wait_for()
+    assert facts.locator("strong").inner_text() == "day.gif"
+    assert facts.locator("strong, span").evaluate_all(f"all => all.every({inside})")
+    file = {"name": f"{'long' * 30}.gif", "mimeType": "image/gif", "buffer": (PICTURES / "day.gif").read_bytes()}
+    page.get_by_label("Picture file").set_input_files(file)
+    facts.locator("strong", has_text="longlong").wait_for()
+    assert facts.locator("span").evaluate(inside)
+    assert page.locator(".source").evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def test_the_url_has_a_line_of_its_own_on_phones(open_page: Open) -> None:

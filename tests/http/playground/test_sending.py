@@ -92,6 +92,24 @@ def test_a_sending_that_failed_is_repeated(open_page: Open) -> None:
     assert page.get_by_role("alert").count() == 0
 
 
+def test_a_picture_that_is_refused_is_sent_once(open_page: Open) -> None:
+    page = open_page(own=True).page
+    sent = sendings(page)
+    page.get_by_role("tab", name="Formats").click()
+    page.locator("[data-format=jpg] .amount").first.wait_for()
+    file = {"name": "notes.jpg", "mimeType": "image/jpeg", "buffer": b"no picture"}
+    page.get_by_label("Picture file").set_input_files(file)
+    alert = page.get_by_role("alert").filter(has_text="notes.jpg")
+    alert.wait_for()
+    assert page.locator("[data-format]").count() == 0, "there is nothing to compare, and the error is told"
+    number(page, "resize-width").fill("50")
+    page.keyboard.press("Tab")
+    alert.wait_for()
+    page.get_by_label("Example pictures").select_option("emblem.png")
+    expect_summary(page, "png", "50 × ")
+    assert len(sent) == 1
+
+
 def test_a_preview_of_another_picture_ends_at_once(open_page: Open) -> None:
     page = open_page().page
     page.route("**/playground/previews/portrait.jpg", lambda route: None)  # no answer: only an abort ends it

@@ -34,7 +34,9 @@ def test_a_watermark_is_uploaded_and_laid_on_the_picture(open_page: Open) -> Non
     page.get_by_role("button", name="Watermark", exact=True).click()
     green = solid((0, 200, 0))
     mark = {"name": "green.png", "mimeType": "image/png", "buffer": green}
-    page.locator("[data-param=watermark-id] input[type=file]").set_input_files(mark)
+    field = page.locator("[data-param=watermark-id] input[type=file]")
+    field.set_input_files(mark)
+    assert field.input_value() == ""
     until(page, f"JSON.stringify(({center})('after')) !== '{shown}'")
     red, green_, blue, _ = page.evaluate(center, "after")
     assert green_ > 150 > 80 > max(red, blue)

@@ -1,7 +1,7 @@
 /** The page: usage, keys, requests and webhooks of an account, as far as its key may see them. */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { KeyDialog } from "../shared/key";
+import { KeyDialog, WRONG_KEY } from "../shared/key";
 import * as service from "../shared/service";
 import * as account from "./account";
 import { Keys } from "./keys";
@@ -15,13 +15,15 @@ const UNAUTHORIZED = 401;
 export function Dashboard() {
   const [locked, setLocked] = useState(!service.keys.get());
   const [refusal, setRefusal] = useState("");
-  const lock = useCallback(async (why: string) => {
-    if (why && (await service.takeLocalKey())) return;
+  const ask = useCallback((why: string) => {
     service.keys.forget();
     setRefusal(why);
     setLocked(true);
   }, []);
-  if (!locked) return <Account onLock={lock} />;
+  const refuse = useCallback(async () => {
+    if (!(await service.takeLocalKey())) ask(WRONG_KEY);
+  }, [ask]);
+  if (!locked) return <Account onRefused={refuse} onChange={() => ask("")} />;
   return (
     <KeyDialog
       note="The dashboard shows what this key may see. It stays in this tab."
@@ -34,7 +36,12 @@ export function Dashboard() {
   );
 }
 
-function Account({ onLock }: { onLock: (why: string) => Promise<void> }) {
+interface Props {
+  onRefused: () => Promise<void>;
+  onChange: () => void;
+}
+
+function Account({ onRefused, onChange }: Props) {
   const [status, setStatus] = useState("");
   const own = usePolled(account.account, true);
   const known = own.value !== null;
@@ -45,8 +52,8 @@ function Account({ onLock }: { onLock: (why: string) => Promise<void> }) {
   );
   const keys = usePolled(account.keys, known);
   useEffect(() => {
-    if (own.error?.status === UNAUTHORIZED) void onLock(own.error.message);
-  }, [own.error, onLock]);
+    if (own.error?.status === UNAUTHORIZED) void onRefused();
+  }, [own.error, onRefused]);
   return (
     <div class="dashboard">
       <header>
@@ -58,7 +65,7 @@ function Account({ onLock }: { onLock: (why: string) => Promise<void> }) {
           <a class="button" href={service.address("playground")}>
             Playground
           </a>
-          <button type="button" onClick={() => void onLock("")}>
+          <button type="button" onClick={onChange}>
             Change key
           </button>
         </div>

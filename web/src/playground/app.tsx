@@ -5,7 +5,7 @@ import { Controls } from "./controls";
 import { type Drawing, DrawingArea } from "./drawing";
 import { Header } from "./header";
 import { useHistory } from "./history";
-import { KeyDialog } from "../shared/key";
+import { KeyDialog, WRONG_KEY } from "../shared/key";
 import { type Shown, usePreview } from "./preview";
 import {
   before,
@@ -24,7 +24,7 @@ import { useLooked } from "./looked";
 import { Results } from "./results";
 import * as calls from "./calls";
 import { keys, REFUSED, ServiceError, takeLocalKey, told } from "../shared/service";
-import { hashOf, parsed, type Shared, withoutKey } from "./share";
+import { hashOf, namedIn, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar, urlIn } from "./source";
 import { Stage } from "./stage";
 import { bytes, size } from "../shared/text";
@@ -77,12 +77,12 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const result = shown?.result ?? null;
   const look = looking.show;
 
-  const lock = useCallback(async (why: string) => {
+  const lock = useCallback(async () => {
     if (await takeLocalKey()) {
       setSource((same) => same && { ...same });
       return;
     }
-    setRefusal(why);
+    setRefusal(WRONG_KEY);
     setLocked(true);
     setAsking(true);
   }, []);
@@ -99,7 +99,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       if (newest.current === opening) setSource(opened);
     } catch (reason) {
       if (newest.current !== opening) return;
-      if (reason instanceof ServiceError && reason.status === 401) void lock(reason.message);
+      if (reason instanceof ServiceError && reason.status === 401) void lock();
       else setNotice(told(reason));
     } finally {
       if (newest.current === opening) setOpening(false);
@@ -118,13 +118,14 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     else if (name) void open(calls.example(name, declared.examples));
   }, [locked, shared, declared, open]);
 
+  const link = addressOf(hashOf(source ?? namedIn(shared), document));
   useEffect(() => {
     if (warning) return; // writing the address would drop parts of its request
-    const timer = setTimeout(() => globalThis.history.replaceState(null, "", addressOf(hashOf(source, document))), ADDRESS_MS);
+    const timer = setTimeout(() => globalThis.history.replaceState(null, "", link), ADDRESS_MS);
     return () => clearTimeout(timer);
-  }, [source, document, warning]);
+  }, [link, warning]);
   useEffect(() => {
-    if (error?.status === 401) void lock(error.message);
+    if (error?.status === 401) void lock();
   }, [error, lock]);
   const escape = useCallback(() => {
     setDrawing(null);
@@ -162,7 +163,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
         else if (url) void open(calls.fetched(url));
       }}
     >
-      <Header {...{ declarations: declared, history, document }} link={() => addressOf(hashOf(source, document))} />
+      <Header {...{ declarations: declared, history, document }} link={() => link} />
       <main>
         <SourceBar
           examples={declarations.examples}

@@ -1,6 +1,6 @@
 /** Calls of the playground: declarations, sources, previews. */
 
-import { type Answer, address, authorization, call, get, post, refused, ServiceError, UNREACHABLE } from "../shared/service";
+import { type Answer, address, authorization, call, get, post, REFUSED, refused, ServiceError, UNREACHABLE } from "../shared/service";
 import type { Document } from "./request";
 import type { Declarations, Facts, Result, Scores, Size, Source, SourceFacts } from "./types";
 import { WHOLE } from "./view";
@@ -8,6 +8,7 @@ import { WHOLE } from "./view";
 const STATIC_FALLBACK = "png";
 const MOVING_FALLBACK = "apng";
 const NOT_FOUND = 404;
+const TOO_LARGE = 413;
 const JSON_HEADERS = { "Content-Type": "application/json" };
 
 export type Urls = Answer<"/playground/urls", "post">;
@@ -85,7 +86,11 @@ export async function fetched(url: string): Promise<Source> {
 /** Sources that were sent, or are being sent. The service gives each an id. */
 const sendings = new WeakMap<Source, { id: Promise<string>; abort: AbortController }>();
 
-/** Returns the id of a source for previews. It is sent once; `onProgress` gets the share that was sent. */
+/**
+ * Returns the id of a source for previews. It is sent once; `onProgress` gets the share that was sent.
+ *
+ * A source that the service refuses is not sent again: it stays wrong.
+ */
 function kept(source: Source, onProgress: (share: number) => void): Promise<string> {
   if (source.kind === "example") return Promise.resolve(source.name);
   const known = sendings.get(source);
@@ -94,8 +99,15 @@ function kept(source: Source, onProgress: (share: number) => void): Promise<stri
   const keeping = source.url ? keepUrl(source.url) : keepFile(source, onProgress, abort.signal);
   const id = keeping.then((found) => found.id);
   sendings.set(source, { id, abort });
-  id.catch(() => sendings.delete(source));
+  id.catch((reason: unknown) => {
+    if (!isFinal(reason)) sendings.delete(source);
+  });
   return id;
+}
+
+/** Returns true if sending a source again fails again. */
+function isFinal(reason: unknown): boolean {
+  return reason instanceof ServiceError && (reason.status === REFUSED || reason.status === TOO_LARGE);
 }
 
 /** Stops sending a source that is not needed any more. */

@@ -17,7 +17,7 @@ interface Props {
   /** The result that is shown. */
   result: Result | null;
   /** The result of the request. */
-  own: Result | null;
+  own: Result;
   looking: Looking;
   set: (change: Change) => void;
 }
@@ -35,11 +35,11 @@ export function Formats({ declarations, source, request, result, own, looking, s
   const { found: rows, isDone } = useRows(source, JSON.stringify(documents));
   const output = groups.find(({ key }) => key === "output");
   const drawn = formats.filter((format) => output && hasLook(output, format));
-  const { width = 0, height = 0, frames = 1 } = own?.facts.output ?? {};
+  const { width, height, frames } = own.facts.output;
   const wanted: Wanted = {
     documents: byFormat(drawn, (format) => toDocument(open(request, groups, format), groups)),
     pixels: width * height * frames,
-    moves: (own?.facts.input.frames ?? 1) > 1,
+    moves: own.facts.input.frames > 1,
   };
   const { found, isDone: isDrawn } = useCurves(source, JSON.stringify(wanted), isDone);
   const [look, setLook] = useState(() => Math.min(MOST, promised(request) ?? USUAL));
@@ -113,9 +113,9 @@ export function Formats({ declarations, source, request, result, own, looking, s
 }
 
 /** Returns the formats to compare, with that of the result. They stay the same as long as these do. */
-function useFormats(groups: Group[], own: Result | null): string[] {
-  const { frames = 1, alpha = false } = own?.facts.input ?? {};
-  const format = own?.facts.output.format ?? "";
+function useFormats(groups: Group[], own: Result): string[] {
+  const { frames, alpha } = own.facts.input;
+  const { format } = own.facts.output;
   return useMemo(() => {
     const known = groups.find(({ key }) => key === "output")?.params.find(({ name }) => name === "format")?.options;
     const usual = (frames > 1 ? MOVING : alpha ? TRANSPARENT : STILL).filter((one) => known?.includes(one));

@@ -64,7 +64,7 @@ export function Results(props: Props) {
       <div id={`${id}-panel`} class="panel" role="tabpanel" aria-labelledby={`${id}-${tab}`} tabIndex={0}>
         {tab !== "Formats" && <Losses losses={result?.facts.notes} />}
         {tab === "Result" && shown && <Numbers result={shown.result} />}
-        {tab === "Formats" && <Formats {...props} result={result} own={props.own?.result ?? null} />}
+        {tab === "Formats" && props.own && <Formats {...props} result={result} own={props.own.result} />}
         {tab === "Code" && <Code {...props} result={result} />}
       </div>
     </section>

@@ -34,8 +34,16 @@ function request(text: string): { document: Document; problem?: string } {
   return { document: {}, problem };
 }
 
+type Named = Pick<Source, "kind" | "name" | "url">;
+
+/** Returns the source that an address names, as long as it is not open. */
+export function namedIn({ example, url }: Pick<Shared, "example" | "url">): Named | null {
+  if (url) return { kind: "url", name: url, url };
+  return example ? { kind: "example", name: example } : null;
+}
+
 /** Returns the fragment for a source and a request, with its #. It is empty if there is nothing to share. */
-export function hashOf(source: Pick<Source, "kind" | "name" | "url"> | null, document: Document): string {
+export function hashOf(source: Named | null, document: Document): string {
   const parts = new URLSearchParams();
   if (source?.kind === "example") parts.set("example", source.name);
   if (source?.url) parts.set("url", source.url);

@@ -10,6 +10,13 @@ export function urlIn(dropped: Pick<DataTransfer, "getData">): string | undefine
   return lines.find((line) => /^https?:\/\/\S+$/i.test(line));
 }
 
+/** Takes the chosen file out of a field. Browsers tell nothing if a file is chosen that the field already has. */
+export function takenFrom(field: HTMLInputElement): File | undefined {
+  const file = field.files?.[0];
+  field.value = "";
+  return file;
+}
+
 interface Props {
   examples: string[];
   source: Source | null;
@@ -53,7 +60,7 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
         aria-label="Picture file"
         tabIndex={-1}
         onChange={(event) => {
-          const file = event.currentTarget.files?.[0];
+          const file = takenFrom(event.currentTarget);
           if (file) onFile(file);
         }}
       />
@@ -94,9 +101,13 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
         </select>
       )}
       <p class="source-facts">
-        {name && <strong>{name}</strong>}
-        {facts ? ` ${facts.format} ${size(facts)}${facts.frames > 1 ? ` ${facts.frames} frames` : ""} ` : ""}
-        {facts ? bytes(facts.bytes) : ""}
+        {name && <strong title={name}>{name}</strong>}{" "}
+        {facts && (
+          <span>
+            {facts.format} {size(facts)} {facts.frames > 1 ? `${facts.frames} frames ` : ""}
+            {bytes(facts.bytes)}
+          </span>
+        )}
       </p>
     </div>
   );

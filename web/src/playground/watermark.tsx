@@ -3,6 +3,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { told } from "../shared/service";
 import { addWatermark, type Watermark, watermarks } from "./calls";
+import { takenFrom } from "./source";
 import type { Plain } from "./types";
 
 interface Props {
@@ -49,7 +50,7 @@ export function WatermarkChoice({ value, error, onChange }: Props) {
             type="file"
             accept="image/*"
             class="hidden"
-            onChange={(event) => void upload(event.currentTarget.files?.[0])}
+            onChange={(event) => void upload(takenFrom(event.currentTarget))}
           />
         </label>
       </div>

@@ -2,6 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
+export const WRONG_KEY = "The service does not know this key. It may have been revoked, or cut off when it was copied.";
+
 interface Props {
   note: string;
   refusal: string;
