@@ -60,7 +60,8 @@ def test_the_size_of_a_source_is_in_sight_beside_any_name(width: int, open_page:
     facts.locator("span", has_text="24 frames").wait_for()
     assert facts.locator("strong").inner_text() == "day.gif"
     assert facts.locator("strong, span").evaluate_all(f"all => all.every({inside})")
-    file = {"name": f"{'long' * 30}.gif", "mimeType": "image/gif", "buffer": (PICTURES / "day.gif").read_bytes()}
+    data = (PICTURES / "day.gif").read_bytes()
+    file = {"name": f"{'long' * 30}.gif", "mimeType": "image/gif", "buffer": data}
     page.get_by_label("Picture file").set_input_files(file)
     facts.locator("strong", has_text="longlong").wait_for()
     assert facts.locator("span").evaluate(inside)
