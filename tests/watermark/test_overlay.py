@@ -175,6 +175,18 @@ def test_every_frame_of_an_animation_gets_it() -> None:
     assert [int(frame[0, 0, 0]) for frame in strip] == [0, 60, 120]
 
 
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "PNG", "AVIF"])
+def test_animations_lie_with_their_first_frame(format: str) -> None:
+    first, *others = (Image.new("RGB", (20, 20), color) for color in ("black", "white", "white"))
+    data = io.BytesIO()
+    first.save(data, format, save_all=True, append_images=others, duration=50)
+    ground = np.full((80, 60, 3), 128, np.uint8)
+    request = {"watermark": {"id": "a", "gravity": "top-left"}, "output": {"format": "png"}}
+    found = pixels_of(imgsvc.process(ground, request, watermarks={"a": data.getvalue()}).data or b"")
+    assert (found[:20, :20] < 8).all()
+    assert (found[20:] == 128).all()
+
+
 def _over(bottom: Pixels, mark: Pixels, left: int, top: int, opacity: float) -> tuple[Pixels, Pixels]:
     height, width = bottom.shape[:2]
     layer = np.zeros((height + 400, width + 400, 4))
