@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.fonts.catalog import Catalog
 
@@ -14,7 +12,7 @@ _WEIGHTS = {
 }  # fmt: skip
 _SLANTS = ("italic", "oblique")
 _USUAL = ("inter", "noto sans")
-_NUMBER = re.compile("[1-9][0-9]{0,2}|1000")
+_PREFIXES = ("extra", "ultra", "semi", "demi")
 
 
 @frozen
@@ -43,18 +41,23 @@ class Font:
         weight, italic = 400, False
         for count in range(len(words), 0, -1):
             family = known.families.get(" ".join(words[:count]).lower())
-            styles = "".join(f"{word} " for word in words[count:]).lower().replace("-", "")
-            styles = re.sub("(extra|ultra|semi|demi) ", r"\1", styles)
             if family is None:
                 continue
+            styles = " ".join(words[count:]).lower().replace("-", "")
+            for prefix in _PREFIXES:
+                styles = styles.replace(f"{prefix} ", prefix)
             for style in styles.split():
                 if style in _SLANTS:
                     italic = True
                 elif style in _WEIGHTS:
                     weight = _WEIGHTS[style]
-                elif _NUMBER.fullmatch(style):
+                elif _is_weight(style):
                     weight = int(style)
                 else:
                     return None
             return cls(family, weight, italic)
         return None
+
+
+def _is_weight(text: str) -> bool:
+    return len(text) <= 4 and text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= 1000
