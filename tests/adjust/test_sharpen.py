@@ -69,6 +69,18 @@ def test_more_is_sharper() -> None:
     assert found[-1] > 1.2 * found[2] > 1.2 * found[0]
 
 
+@pytest.mark.parametrize(("extent", "sigma"), [(256, 0.5), (2048, 0.0008 * 2048)])
+def test_only_fine_detail_becomes_sharper(extent: int, sigma: float) -> None:
+    def change(period: float) -> float:
+        wave = 128 + 60 * np.cos(2 * np.pi * np.arange(extent) / period)
+        pixels = np.tile(wave.round().astype(np.uint8)[None, :, None], (16, 1, 3))
+        result = sharpen(as_vips(pixels), sharpen_gain(100), sharpen_sigma(extent)).numpy()
+        return float(np.abs(result.astype(int) - pixels)[:, 8:-8].max())
+
+    assert change(60 * sigma) <= 3
+    assert change(4 * sigma) > 30
+
+
 @pytest.mark.parametrize("gain", [-1, 0.7, 1.5])
 def test_a_flat_field_is_exact(gain: float) -> None:
     for sigma in (0.5, 2.4, 9.0):

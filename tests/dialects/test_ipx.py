@@ -294,6 +294,11 @@ def test_a_window_larger_than_the_result() -> None:
     assert "larger than the picture of 50x41" in refusal("w_50,clahe_60")
 
 
+@pytest.mark.parametrize("part", ["401_0_100_50", "0_351_100_50"])
+def test_a_cut_beyond_an_earlier_one(part: str) -> None:
+    assert "must lie inside the picture of 500x400" in refusal(f"crop_0_0_500_400,extract_{part}")
+
+
 def test_a_turn_after_a_cut() -> None:
     assert "'rotate'" in refusal("resize_300x300,rotate_30")
     assert planned_size(url("resize_300x300,fit_inside,rotate_30"))[0] > 300

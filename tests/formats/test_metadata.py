@@ -68,6 +68,13 @@ def _picture(pixels: Any = None) -> pyvips.Image:
     return image
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_resources_of_iptc_have_an_even_length(count: int) -> None:
+    wrapped = wrap_iptc(bytes(count))
+    assert len(wrapped) == len(wrap_iptc(b"")) + count + count % 2
+    assert int.from_bytes(wrapped[-count - count % 2 - 4 :][:4], "big") == count
+
+
 def _write(format: str, metadata: MetadataPolicy, image: pyvips.Image | None = None) -> bytes:
     data = save(image or _picture(), SaveSettings(format=format, metadata=metadata)).data
     assert data is not None

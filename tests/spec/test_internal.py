@@ -12,7 +12,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.spec import FILTERS, Filter, Operation, restore
 from imgsvc_core.spec.declare import declared, operation_schema, param
 from imgsvc_core.spec.internal import INTERNAL_FILTERS, GaussianBlur, LightnessSharpen, Mosaic
-from imgsvc_core.spec.kinds import Integer, Text
+from imgsvc_core.spec.kinds import Integer, Several, Text
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
 
 
@@ -79,6 +79,18 @@ def test_digests_see_them(first: Filter, second: Filter) -> None:
 def test_their_values_are_checked(item: type[Filter], values: dict[str, Any], message: str) -> None:
     with pytest.raises(imgsvc.SpecError, match=message):
         item(**values)
+
+
+@pytest.mark.parametrize(("count", "holds"), [(0, False), (1, True), (1024, True), (1025, False)])
+def test_lists_have_at_least_one_value_and_a_bound(count: int, holds: bool) -> None:
+    kind = Several(None, Integer(1, 100))
+    values = [1] * count
+    assert (kind.schema()["minItems"] <= count <= kind.schema()["maxItems"]) is holds
+    if holds:
+        assert kind.parse(values) == tuple(values)
+    else:
+        with pytest.raises(ValueError, match=r"^\["):
+            kind.parse(values)
 
 
 def test_neutral_values_change_nothing() -> None:

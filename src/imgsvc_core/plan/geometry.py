@@ -117,8 +117,6 @@ def scaled(size: Size, scale: Scale) -> Size:
 
 def rotated(size: Size, angle: float) -> Size:
     """Return the size of the upright frame around a picture turned by any angle in degrees."""
-    if angle % 90 == 0:
-        return Size(size.height, size.width) if angle % 180 else size
     cosine, sine = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
     width = size.width * cosine + size.height * sine
     height = size.width * sine + size.height * cosine
