@@ -189,11 +189,10 @@ def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
             suffixes = [format.suffix for format in _possible_formats(job, request)]
             for suffix in suffixes:
                 if suffix in taken:
-                    where = " in the store" if job.store is not None else ""
                     both = f"'{shown_url(taken[suffix])}' and '{shown_url(job.source)}'"
                     raise TargetError(
                         f"The results of {both} would both be named "
-                        f"'{job.place(suffix)}'{where}; rename one of them, or process them one by one."
+                        f"'{job.place(suffix)}'; rename one of them, or process them one by one."
                     )
             taken |= dict.fromkeys(suffixes, job.source)
 

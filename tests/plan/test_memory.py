@@ -160,7 +160,10 @@ def test_what_the_bound_grows_with() -> None:
     blurred = {"filter": {"blur": {"mode": "gaussian", "value": 50}}}
     assert bound(blurred) > bound({"rotate": {"angle": 90}})
     assert bound({**blurred, "resize": {"width": 300}}) < bound({"rotate": {"angle": 90}})
-    assert bound({"output": {"format": "webp", "lossless": True}}) > bound({"output": {"format": "webp"}})
+    webp = bound({"output": {"format": "webp"}})
+    assert bound({"output": {"format": "webp", "lossless": True}}) > webp
+    decoded, scored = 2 * 3 * 12_000_000, (20 + 40) * 6_000_000  # at most 6 megapixels are scored at once
+    assert bound({"output": {"format": "webp", "look": 80}}) > webp + decoded + scored
 
 
 def test_shadows_count() -> None:
