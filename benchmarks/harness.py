@@ -213,15 +213,21 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 
 def write_table(
-    page: Path, marks: tuple[str, str], columns: Sequence[str], rows: Sequence[Sequence[str]]
+    page: Path,
+    marks: tuple[str, str],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    rules: Sequence[str] | None = None,
 ) -> None:
-    """Replace what stands between the marks in a Markdown page; numbers and the like go to the right."""
+    """Replace what stands between the marks in a Markdown page.
+
+    ``rules`` align the columns. By default, all but the first two go to the right, as numbers do.
+    """
     begin, end = marks
+    rules = rules or ["---", "---", *["---:"] * len(columns[2:])]
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    lines = "\n".join(
-        f"| {' | '.join(line)} |" for line in [columns, ["---", "---", *["---:"] * len(columns[2:])], *rows]
-    )
+    lines = "\n".join(f"| {' | '.join(line)} |" for line in [columns, rules, *rows])
     page.write_text(f"{before}{begin}\n\n{lines}\n\n{end}{after}", encoding="utf-8")
 
 

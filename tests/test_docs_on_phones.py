@@ -1,4 +1,4 @@
-"""Tables of the documentation on a phone: numbers scroll in rows, texts become lists."""
+"""Scripts of the documentation: tables on a phone, and the search in files."""
 
 from __future__ import annotations
 
@@ -119,3 +119,16 @@ def test_the_page_of_performance_folds_its_long_tables() -> None:
     tables = re.findall(r"^\|.*\n\| -.*\n((?:\|.*\n)+)", unfolded, re.MULTILINE)
     assert tables
     assert max(rows.count("\n") for rows in tables) <= 15
+
+
+@pytest.mark.parametrize("address", ["file", "https"])
+def test_the_search_quotes_no_pages_that_a_browser_does_not_load(
+    address: str, phone: Any, tmp_path: Path
+) -> None:
+    page = tmp_path / "search.html"
+    script = (STATIC / "scrolled.js").read_text(encoding="utf-8")
+    options = "const DOCUMENTATION_OPTIONS = { SHOW_SEARCH_SUMMARY: true };"
+    page.write_text(f"<script>{options}</script><script>{script}</script>", encoding="utf-8")
+    phone.route("https://docs.example/", lambda route: route.fulfill(path=page))
+    phone.goto(page.as_uri() if address == "file" else "https://docs.example/")
+    assert phone.evaluate("DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY") == (address == "https")

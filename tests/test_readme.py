@@ -95,6 +95,16 @@ def test_the_demo_installs_only_what_it_needs() -> None:
     assert "400 MB" in README
 
 
+def test_the_size_of_an_installation_is_told_as_it_is() -> None:
+    """Blocks of the disk and the environment itself add a tenth to the bytes of the files."""
+    pages = [TOP / "docs" / name for name in ("start.md", "index.md")]
+    texts = [README, *(page.read_text(encoding="utf-8") for page in pages)]
+    told = {int(size) for text in texts for size in re.findall(r"one to three minutes and (\d+)\sMB", text)}
+    assert len(told) == 1
+    needed = 1.1 * installed_bytes("imgsvc[all]") / 1e6
+    assert needed <= told.pop() < 1.3 * needed
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_to_files(name: str) -> None:
     links = re.findall(r"\]\(([^)#]+)", TEXTS[name])

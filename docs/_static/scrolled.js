@@ -1,3 +1,6 @@
+// Browsers do not let a page in a file load others, from which the search would quote.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
 // Code and tables that are wider than the page can be scrolled by keyboard, too.
 function adapt() {
   for (const block of document.querySelectorAll("article :is(pre, .table-wrapper)")) {

@@ -72,18 +72,18 @@ async def aprocess(
     target: Target | None = None,
     **options: Unpack[AsyncOptions],
 ) -> Result[Any]:
-    """Process one image as `process` does, while the event loop goes on.
+    """Process one image as `process` does, without blocking the event loop.
 
-    Cancelling ends the work, too. The result is encoded.
+    Cancelling the call ends its work. The result is encoded already.
 
     Args:
         source: as in `process`. A file object is read in another thread.
         spec: as in `process`.
         target: as in `process`. A file object is written to in another thread.
-        isolated: whether to work in another process, from a pool that all calls share. A crash then costs one
-            call, and cancelling ends the work whatever a codec is doing. The source is sent there, so it
-            cannot be a pyvips image. Otherwise a thread of this process works, as many at once as there are
-            cores. Encoders and drawings that cannot be stopped then go on to their end.
+        isolated: whether to work in another process, from a pool that all calls share; true by default. A
+            crash then fails one call only, and cancelling stops any codec. The source is sent to that
+            process, so it cannot be a pyvips image. Otherwise threads of this process work, at most one for
+            each core. Some encoders and drawings cannot be stopped there: they run to their end.
         pool: a pool of your own for isolated work, such as one with a limit of memory. You close it.
         options: as in `process`. ``threads`` is 1 for isolated work unless you set it, because each process
             of the pool works on another image.

@@ -30,19 +30,19 @@ def inspect(
 
     Args:
         source: what `process` takes.
-        limits: what the source may have at most. Without ``facts`` only the number of bytes, the pixels of
-            images that a drawing holds inlined, the memory for its elements, and the seconds matter.
+        limits: the most that the source may have. Without ``facts``, only bytes and seconds matter, and of
+            a drawing the pixels of inlined images and the memory of its elements.
         name: the file name to report if the source has none.
         digest: whether to compute ``sha256``, which reads all bytes.
-        facts: names of facts of the pixels, as in ``output.facts`` of a request. They are those of the first
+        facts: names of facts of the pixels, as in ``output.facts`` of a request. They describe the first
             frame as it is shown.
 
     Raises:
-        SpecError: there is no fact of a name.
+        SpecError: a name in ``facts`` is unknown.
         SourceError: the source cannot be read or is no image.
-        SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds too large images.
+        SourceTooLarge, ImageTooLarge: it has too many bytes, or a drawing holds images that are too large.
         MemoryLimitExceeded: a drawing has too many elements.
-        TimeLimitExceeded: the header takes too long, as with drawings of many style rules.
+        TimeLimitExceeded: reading the header takes too long, as in a drawing with many style rules.
     """
     usual, facts = Limits(), Output(facts=facts).facts
     deadline = Deadline(limits_or(limits, usual).seconds)
@@ -80,9 +80,9 @@ def palette(source: Source, *, limits: Limits | None = None) -> list[PaletteColo
 def explain(
     spec: Request, source: ImageInfo | Source, *, limits: Limits | None = None, suffix: str = ""
 ) -> Plan:
-    """Return the plan of a request for a source, or for the facts of one; ``print`` it to read it.
+    """Return the plan of a request for a source or for its facts. ``print(plan)`` explains it.
 
-    ``suffix`` is that of the target's name. Faces and borders are not searched for: the plan assumes a
+    ``suffix`` is the suffix of the target's name. Faces and borders are not searched for: the plan assumes a
     picture without them.
 
     Raises:

@@ -46,7 +46,7 @@ def _limit(default: float, unit: str, doc: str) -> Any:
 @documented
 @frozen(kw_only=True)
 class Limits:
-    """The most work that one picture may cause; ``None`` means no limit; any other value must be positive."""
+    """The most work that one picture may cause. ``None`` means no limit. Other values must be positive."""
 
     source_bytes: int | None = _limit(50_000_000, "bytes", "Size of the encoded source.")
     source_pixels: int | None = _limit(
@@ -69,7 +69,7 @@ class Limits:
 
     @classmethod
     def none(cls) -> Limits:
-        """Return no limits at all, for pictures that can be trusted."""
+        """Return limits that allow everything, for pictures that you trust."""
         return cls(**dict.fromkeys(attrs.fields_dict(cls)))
 
 

@@ -106,9 +106,9 @@ def process(
 ) -> Result[Any]:
     """Process one image as a request asks.
 
-    Without a target the pixels are computed, and encoded only when `Result.data`, `Result.save` or a fact of
-    the encoded image is asked for. Errors of the encoder come then, and the time limit goes on then. With a
-    target the image is encoded while it is computed, which takes less memory.
+    Without a target, the pixels are computed at once, and encoded when `Result.data`, `Result.save` or a fact
+    of the encoded image is asked for. The encoder raises its errors then, and its time counts in the time
+    limit. With a target, the image is encoded while it is computed, which takes less memory.
 
     Args:
         source: a path, an fsspec URL, encoded bytes, a binary file object, a result, a Pillow image, a pyvips
@@ -234,9 +234,9 @@ def _targets(variants: Iterable[str], targets: str | Mapping[str, Target] | None
 def to_numpy(
     source: Source, spec: Request | None = None, **options: Unpack[ProcessOptions]
 ) -> npt.NDArray[Any]:
-    """Return the pixels of an image as a request asks, without encoding them, as `Result.to_numpy` does.
+    """Process one image and return its pixels without encoding them, in the form of `Result.to_numpy`.
 
-    The array is what a worker process can send back: ``pool.submit(imgsvc.to_numpy, "a.jpg", spec)``.
+    A worker process can send the array back: ``pool.submit(imgsvc.to_numpy, "a.jpg", spec)``.
 
     Raises what `process` raises.
     """

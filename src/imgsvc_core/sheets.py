@@ -81,7 +81,7 @@ def contact_sheet(
     """Show pictures in rows and columns on one sheet, each of them whole and in the middle of its cell.
 
     Args:
-        sources: the pictures, in the order of reading; of animations the first frame is shown.
+        sources: the pictures, row by row. An animation shows its first frame.
         target: as in `process`.
         columns: the number of columns; by default about as many as rows.
         width: the width of a cell in pixels.

@@ -32,11 +32,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_is_opened_in_the_browser(
-    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "bin" / "xdg-open"
     browser.parent.mkdir()
-    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    complaint = "echo 'w3m: not found' >&2"
+    browser.write_text(f'#!/bin/sh\n{complaint}\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
     monkeypatch.setenv("PATH", f"{browser.parent}:{os.environ['PATH']}")
     assert run(["docs"]) == 0
@@ -45,6 +46,15 @@ def test_the_page_is_opened_in_the_browser(
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert opened.read_text().strip() == str(site / "index.html")
+    assert capfd.readouterr().err == ""
+
+
+def test_the_page_is_told_where_no_browser_can_be_started(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(["docs"]) == 0
+    assert capfd.readouterr() == (f"{site / 'index.html'}\n", "")
 
 
 def test_the_path_is_printed(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

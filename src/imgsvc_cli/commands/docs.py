@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 import imgsvc_cli
+from imgsvc_cli.opening import open_in_browser
 from imgsvc_core.errors import SourceUnreachable
 
 _PACKAGE = Path(imgsvc_cli.__file__).parent
@@ -52,4 +53,4 @@ def docs(only_path: bool) -> None:
             err=True,
         )
     if not only_path:
-        click.launch(str(page))
+        open_in_browser(str(page))

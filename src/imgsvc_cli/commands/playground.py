@@ -10,6 +10,7 @@ import attrs
 import click
 
 from imgsvc_cli.administration import account_or_only_one, in_database, now
+from imgsvc_cli.opening import open_in_browser
 from imgsvc_cli.service_settings import service_packages
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def playground(port: int, no_browser: bool) -> None:
         click.echo("Only this machine reaches it, and it keeps nothing. Press Ctrl-C to end.")
         click.echo("Documentation: imgsvc docs")
         if not no_browser:
-            click.launch(address)
+            open_in_browser(address)
 
     with tempfile.TemporaryDirectory(prefix="imgsvc-playground-", ignore_cleanup_errors=True) as folder:
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"  # where fonts would leave something

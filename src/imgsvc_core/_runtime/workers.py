@@ -32,24 +32,24 @@ _GRACE_SECONDS = 1.0
 class WorkerPool:
     """Processes that each run one function at a time, and are replaced when they die.
 
-    An event loop in a thread of the pool drives them.
+    The pool drives them from an event loop in a thread of its own.
 
     Args:
         workers: the number of processes; by default one for each core that this process may use, as far as
             the memory of its control group suffices.
-        memory_bytes: the most data that one process may hold. A task that needs more ends its process. The
-            number is less if the control group has less memory for each.
+        memory_bytes: the memory that one process may use for data. A task that needs more ends its process.
+            If the control group has less memory for each process, that is the limit.
         tasks_per_worker: the number of tasks after which a process is replaced, against slow leaks; no limit
             by default.
-        modules: the modules of functions that are called, which are loaded once for all processes.
+        modules: modules with functions to submit. They are loaded once for all processes.
         preloads: whether the code of all formats is loaded once for all processes, too. Without it, each
             process loads what its pictures need.
 
     Functions and their arguments are pickled, so a function must be one of a module. What it prints is lost.
 
     Raises:
-        RuntimeError: a module that worker processes import begins a pool while it is imported, or gevent or
-            eventlet has replaced Python's threads.
+        RuntimeError: a module begins a pool while worker processes import it, or gevent or eventlet has
+            replaced Python's threads.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class WorkerPool:
             ImgsvcError: a result among the arguments cannot be encoded.
 
         The future fails with the error of the function, or with `TimeLimitExceeded`, `MemoryLimitExceeded`
-        or `WorkerDied`. It fails with `MachineFailed` if the function was not the reason why its process
-        ended.
+        or `WorkerDied`. It fails with `MachineFailed` if its process ended for another reason than the
+        function.
         """
         if self._ended:
             raise RuntimeError("The pool is closed.")

@@ -153,7 +153,7 @@ class Format(abc.ABC):
         slow_header: True if it may take long to read the header of a small file.
         load_scaling: How the decoder can scale down.
         skipping_levels: True if a smaller copy has every second, fourth... pixel and not means of them.
-        array_pixels: How many pixels are decoded to a `Raster` in less time than to an image of libvips.
+        array_pixels: Up to how many pixels decoding to a `Raster` is faster than to an image of libvips.
         unchanged_array_pixels: The same for pixels that no step changes.
         rewrites: True if `with_metadata` changes files.
         transcodes: Name of the format that `transcoded` makes of files, if any.

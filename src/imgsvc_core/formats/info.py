@@ -18,10 +18,10 @@ from imgsvc_core.formats.rgb_space import RgbSpace
 class ImageInfo:
     """Facts of an encoded image, for reports and for planning.
 
-    ``width`` and ``height`` are those of one frame as stored; with an ``orientation`` of 5 to 8 the picture
-    is shown with the two exchanged. For a result they are those as shown, and ``upright`` is true if its file
-    has an orientation all the same. Facts that a format does not have, such as the quality of a PNG, are
-    `None`.
+    ``width`` and ``height`` of a source are those of one frame as stored. With an ``orientation`` of 5 to 8,
+    the picture is shown with the two exchanged. ``width`` and ``height`` of a result are as shown, and
+    ``upright`` is true if its file has an orientation nevertheless. Facts that a format does not have, such
+    as the quality of a PNG, are `None`.
     """
 
     name: str = attrs.field(default="", metadata={"doc": "File name, if known."})

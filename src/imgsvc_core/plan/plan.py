@@ -27,10 +27,10 @@ class Plan:
 
     With several ``save`` settings the best file is taken; ``why_saved`` gives the reason for the settings.
     Graphics are written with ``save_exactly``, if it is set. ``frame`` is the number of the frame that is
-    kept, if it is not the first. ``memory`` is the most bytes that the plan takes, in addition to those of
-    the program itself, and ``kept`` the bytes of these that the pixels of the result take until they are
-    encoded. ``faces`` lie in the result, or before the first smart crop if there is one; they are None if no
-    step looked for them. ``facts`` are those of pixels to measure before they are encoded, on
+    kept, if it is not the first. ``memory`` is the most memory in bytes that the plan takes beside the
+    program itself. ``kept`` is the part of it that holds the pixels of the result until they are encoded.
+    ``faces`` lie in the result, or in the picture before the first smart crop, if there is one. They are None
+    if no step looked for them. ``facts`` names the facts of pixels that are measured before encoding, on
     ``background``. ``original`` tells if the coded pixels of the source stay, also in another format: always,
     or if encoding them again saves nothing.
     """

@@ -47,10 +47,10 @@ class Similarity:
 
 
 def compare(original: Source, other: Source, *, limits: Limits | None = None) -> Similarity:
-    """Return how alike a picture looks to an original of the same size, upright and in sRGB.
+    """Return how alike a picture looks to an original of the same size. Both are made upright and sRGB.
 
-    Pictures with alpha are compared on white and on black, and the worse counts. Of animations the first
-    frames are compared.
+    Pictures with alpha are compared on white and on black, and the lower score counts. Of animations, only
+    the first frames are compared.
 
     >>> compare("photo.jpg", "photo.jpg").ssimulacra2  # doctest: +SKIP
     100.0

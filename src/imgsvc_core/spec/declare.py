@@ -68,8 +68,8 @@ class Param:
     ``name`` is its name in requests, ``attribute`` its name in Python. ``neutral`` is the value that changes
     nothing. The value of a ``secret`` parameter never appears in a message. The value of a ``confidential``
     one appears only if it is a number, because a text may be a misplaced secret. Only code can give
-    ``internal`` parameters: JSON, flags, schemas and docs do not know them. The constructor takes it without
-    its name unless it is ``kw_only``.
+    ``internal`` parameters: JSON, flags, schemas and docs do not know them. The constructor takes it by
+    position unless it is ``kw_only``.
     """
 
     name: str

@@ -37,8 +37,8 @@ _STILL_OR_NOT = {"image/apng": "image/png"}
 class Timing:
     """Milliseconds that each part of the work took.
 
-    Pixels flow through decoder and steps together, and with a target through the encoder, too. Time that
-    belongs to no single part counts as the last of these. ``encode`` is 0 until the result is encoded.
+    Decoder and steps work at the same time, and with a target the encoder does, too. Time that belongs to no
+    single part counts as that of the last one. ``encode`` is 0 until the result is encoded.
     """
 
     decode: float
@@ -225,7 +225,7 @@ class Result(Generic[Data]):
         The array stays read-only, because the result keeps its pixels. Animations have frames x height x
         width x channels, and gray images have no axis of channels. Samples are ``uint8`` or ``uint16``.
 
-        As networks take them, with channels first: ``pixels.transpose(2, 0, 1).astype("float32") / 255``.
+        For networks that take channels first: ``pixels.transpose(2, 0, 1).astype("float32") / 255``.
         """
         import numpy as np
 

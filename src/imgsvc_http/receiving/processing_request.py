@@ -284,7 +284,7 @@ def limits_schema() -> dict[str, Any]:
     """Return the JSON Schema of the limits that a request may lower."""
     return {
         "type": "object",
-        "description": f"{doc(Limits).partition(';')[0]}; none can be larger than the service's.",
+        "description": f"{doc(Limits).partition('.')[0]}. No limit can be larger than that of the service.",
         "properties": {
             field.name: {
                 "type": ["number" if field.metadata["unit"] == "s" else "integer", "null"],
