@@ -216,6 +216,11 @@ def test_what_is_no_target_is_refused_before_any_work(target: Any) -> None:
         imgsvc.process("missing.jpg", PNG, target)
 
 
+def test_results_are_saved_somewhere(photo: Path) -> None:
+    with pytest.raises(imgsvc.TargetError, match="Target"):
+        imgsvc.process(photo, PNG).save(None)  # type: ignore[arg-type]
+
+
 def test_odd_names_are_refused(photo: Path) -> None:
     for source in ("a\0b", "", _closed()):
         with pytest.raises(imgsvc.SourceError, match="Source"):
