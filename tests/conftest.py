@@ -183,8 +183,16 @@ def fork_servers() -> Iterator[dict[Any, Forkserver]]:
         server.close()
 
 
+@pytest.fixture(scope="module")
+def worker_modules() -> Sequence[str]:
+    """Modules that workers of a file's tests would each load."""
+    return ()
+
+
 @pytest.fixture
-def shared_fork_server(fork_servers: dict[Any, Forkserver], monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_fork_server(
+    fork_servers: dict[Any, Forkserver], worker_modules: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Let each batch have a fork server that is forked from one which has loaded the library."""
     begin = Forkserver.begin
 
@@ -197,7 +205,8 @@ def shared_fork_server(fork_servers: dict[Any, Forkserver], monkeypatch: pytest.
         preloads: bool = True,
     ) -> Forkserver:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-        key = memory_bytes, scratch, umask, preloads, *modules, os.getcwd(), *inherited.items()
+        modules = (*modules, *worker_modules)
+        key = memory_bytes, scratch, umask, preloads, modules, os.getcwd(), *inherited.items()
         if key not in fork_servers:
             fork_servers[key] = begin(memory_bytes, scratch, umask=umask, modules=modules, preloads=preloads)
         return fork_servers[key].fork_server()

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support import forked_python, requires
 from tests.support.forked_python import ForkedPython
 
-_LOADED = "distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "imgsvc_batch.cluster"
+LOADED = "distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "imgsvc_batch.cluster"
 
 
 class Cluster:
@@ -53,7 +53,7 @@ class Cluster:
         if "PYTHONPATH" not in self.settings:
             code = f"import dask; dask.config.refresh()\nfrom distributed.cli.dask_{what} import main\nmain()"
             command = ["-c", code, *arguments]
-            self.processes.append(forked_python.start(*command, environment=environment, loaded=_LOADED))
+            self.processes.append(forked_python.start(*command, environment=environment, loaded=LOADED))
             return
         with log.open("w") as errors:
             command = [sys.executable, "-m", "distributed.cli.dask_" + what, *arguments]

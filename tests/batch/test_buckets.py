@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,16 @@ from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
+from tests.stores.servers.radosgw import PAGE
 from tests.support import encoded, forked_python
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
 
-PAGE = 1000  # objects that S3 lists at a time
+
+@pytest.fixture(scope="module")
+def worker_modules() -> Sequence[str]:
+    return ("s3fs",)
 
 
 @pytest.fixture
@@ -196,6 +201,7 @@ def test_a_slash_in_front_belongs_to_the_key(server: S3Server, folder: str, tmp_
 def test_listings_have_many_pages(server: S3Server, folder: str) -> None:
     fs = fsspec.filesystem("s3", skip_instance_cache=True)
     fs.pipe({f"{BUCKET}/{folder}/many/{number:05}.png": b"x" for number in range(PAGE + 3)})
+    assert len(keys(server, f"{folder}/many/")) == PAGE
     found = [item.key for item in find(f"s3://{BUCKET}/{folder}/many")]
     assert found == [f"{number:05}.png" for number in range(PAGE + 3)]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +17,10 @@ import imgsvc_batch
 from imgsvc_batch import Event, Summary, cluster
 from imgsvc_core import Limits
 from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
-from tests.batch.clusters import Cluster, cluster_of, workers_of
+from tests.batch.clusters import LOADED, Cluster, cluster_of, workers_of
 from tests.batch.pictures import SPEC, fill, results
-from tests.support import requires
+from tests.support import forked_python, requires
+from tests.support.forked_python import ForkedPython
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -187,10 +186,7 @@ def test_workers_that_are_threads_of_a_program_work_alike(tmp_path: Path) -> Non
         "        print(summary.done, summary.failed, flush=True)\n"
     )
     requires.module("distributed")
-    environment = os.environ | {"PYTHONPATH": os.getcwd()}
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=120, env=environment
-    )
+    done = forked_python.run(str(program), timeout=120, loaded=LOADED)
     assert done.stdout.split() == [str(COUNT), "1"], done.stderr
 
 
@@ -225,7 +221,7 @@ def wait_for_no_worker(running: Cluster) -> None:
             time.sleep(0.05)
 
 
-def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]:
+def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> ForkedPython:
     """A batch whose worker hangs in a picture."""
     from distributed import Client
 
@@ -240,12 +236,7 @@ def begin_with_a_bomb(tmp_path: Path, running: Cluster) -> subprocess.Popen[str]
         "except TargetError as error:\n"
         "    print(error.message)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path), running.address],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = forked_python.start("-c", program, str(tmp_path), running.address, loaded=LOADED)
     deadline = time.monotonic() + 60
     with Client(running.address, timeout=30) as client:
         while not any(client.processing().values()):

@@ -127,10 +127,9 @@ def test_a_signal_ends_it_cleanly_and_soon(
     assert "Traceback" not in err
     assert "resource_tracker" not in err
     assert not list(target.glob(".imgsvc-batch-*"))
-    again = start(pictures, target, "--resume")
-    assert again.wait(timeout=120) == 0
-    again.communicate()
-    assert len(results(target)) == COUNT
+    if number == signal.SIGTERM and not ignored:  # what is left is the same however it ended
+        assert finish(start(pictures, target, "--resume")) == 0
+        assert len(results(target)) == COUNT
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -186,8 +185,9 @@ def test_a_signal_ends_the_batch_of_a_script_cleanly(
     written = {name for name in results(target) if name.endswith("webp")}
     with Manifest(target / ".imgsvc-batch.sqlite", reading=True) as manifest:
         assert manifest.totals().done == len(written)
-    assert finish(start(pictures, target, "--resume")) == 0
-    assert len(results(target)) == COUNT
+    if number == signal.SIGINT:  # what is left is the same however it ended
+        assert finish(start(pictures, target, "--resume")) == 0
+        assert len(results(target)) == COUNT
 
 
 def test_a_handler_of_the_script_decides_on_its_signal(pictures: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import signal
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,11 @@ SERVERS = {"az": _azure, "gs": _google, "oss": _alibaba}
 def bucket(request: pytest.FixtureRequest) -> Iterator[Bucket]:
     with SERVERS[request.param]() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def worker_modules(bucket: Bucket) -> Sequence[str]:
+    return (fsspec.get_filesystem_class(bucket.url.partition(":")[0]).__module__,)
 
 
 @pytest.fixture(autouse=True)
