@@ -64,36 +64,42 @@ def celery_worker(broker: str, *options: str) -> Iterator[None]:
 
 
 ASK = """
-import sys
+import json, sys
 from examples.celery_tasks import thumbnail
-print(thumbnail.delay(*sys.argv[1:3], float(sys.argv[3])).get(timeout=90))
+for source, target, seconds in json.loads(sys.argv[1]):
+    print(thumbnail.delay(source, target, seconds).get(timeout=90))
 """
 
 
-def ask(broker: str, source: Path, target: Path, seconds: float = 30) -> str:
-    command = [sys.executable, "-c", ASK, str(source), str(target), str(seconds)]
+def ask(broker: str, *tasks: tuple[Path, Path, float]) -> list[str]:
+    """Return what tasks say, one after the other: pictures, where their results go, and most seconds."""
+    asked = json.dumps([(str(source), str(target), seconds) for source, target, seconds in tasks])
     environment = {**os.environ, "REDIS_URL": broker, "PYTHONPATH": os.pathsep.join([str(TOP), *sys.path])}
     done = subprocess.run(
-        command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=120, check=True
-    )
-    return done.stdout.strip()
+        [sys.executable, "-c", ASK, asked],
+        cwd=TOP, env=environment, capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("slow") / "slow.png"
+    noise = np.random.default_rng(1).integers(0, 256, (3500, 3500, 3), np.uint8)
+    Image.fromarray(noise).save(path, compress_level=1)
+    return path
 
 
 @pytest.mark.parametrize("pool", ["prefork", "gevent"])
-def test_tasks_of_celery(pool: str, broker: str, tmp_path: Path) -> None:
-    slow = tmp_path / "slow.png"
-    Image.fromarray(np.random.default_rng(1).integers(0, 256, (3500, 3500, 3), np.uint8)).save(
-        slow, compress_level=1
-    )
-    target = tmp_path / "small.webp"
+def test_tasks_of_celery(pool: str, broker: str, slow: Path, tmp_path: Path) -> None:
+    target, never = tmp_path / "small.webp", tmp_path / "never.webp"
+    good = PICTURES / "portrait.jpg", target, 30
     with celery_worker(broker, "--pool", pool):
-        for _ in range(3):
-            assert ask(broker, PICTURES / "portrait.jpg", target) == "256x328"
-        assert imgsvc.inspect(target).width == 256
-        assert ask(broker, slow, tmp_path / "never.webp", 0.05) == "time_limit_exceeded"
-        assert not (tmp_path / "never.webp").exists()
-        assert ask(broker, PICTURES / "README.md", target) == "unsupported_format"
-        assert ask(broker, PICTURES / "portrait.jpg", target) == "256x328"
+        tasks = [*[good] * 3, (slow, never, 0.05), (PICTURES / "README.md", never, 30), good]
+        told = ask(broker, *tasks)
+    assert told == [*["256x328"] * 3, "time_limit_exceeded", "unsupported_format", "256x328"]
+    assert imgsvc.inspect(target).width == 256
+    assert not never.exists()
 
 
 def cells_of(page: str) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,20 +14,23 @@ from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.storage.folder import Folder
 from tests.http.cache.pictures import entry
 from tests.http.cache.writer import NUMBERS
+from tests.support import forked_python
 
 pytestmark = pytest.mark.asyncio
 
 KILLS = 8
+LOADED = ("imgsvc_http.cache.place_tier", "imgsvc_http.storage.folder")
 BOUND = 20 * 65_536
 
 
 def killed_writer(folder: Path, seconds: float) -> None:
-    command = [sys.executable, "-m", "tests.http.cache.writer", str(folder), str(BOUND)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"writing\n"
-        time.sleep(seconds)
-        process.kill()
+    process = forked_python.start("-m", "tests.http.cache.writer", str(folder), str(BOUND), loaded=LOADED)
+    while not (printed := process.printed())[0]:
+        assert process.poll() is None, printed
+        time.sleep(0.005)
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
 
 
 @pytest.mark.slow
