@@ -212,6 +212,17 @@ def test_format_and_quality_come_first_and_change_the_size_at_once(open_page: Op
     until(page, f"document.querySelector('.summary').innerText !== {json.dumps(size)}")
 
 
+def test_touch_screens_show_what_a_parameter_means_while_it_is_used(open_page: Open) -> None:
+    page = open_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844}).page
+    meaning = page.locator("[data-param=quality] .doc")
+    assert meaning.bounding_box()["height"] <= 1
+    number(page, "quality").tap()
+    until(page, "document.querySelector('[data-param=quality] .doc').offsetHeight > 10")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    number(page, "look").tap()
+    until(page, "document.querySelector('[data-param=quality] .doc').offsetHeight <= 1")
+
+
 def test_a_search_knows_other_words(open_page: Open) -> None:
     page = open_page().page
     search = page.get_by_label("Find a parameter")

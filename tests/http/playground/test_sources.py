@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -177,6 +178,26 @@ def test_a_dropped_url_is_fetched(kind: str, open_page: Open, pictures: str, ser
     page.dispatch_event(".page", "drop", {"dataTransfer": transfer})
     page.locator(".source-facts", has_text="day.gif").wait_for()
     assert page.get_by_label("URL of a picture").input_value() == f"{pictures}/day.gif"
+
+
+def test_a_url_that_is_pasted_outside_of_fields_is_fetched(
+    open_page: Open, pictures: str, service: Service
+) -> None:
+    page = open_page(address=f"{service.url}/playground#key={service.key}", ignore_https_errors=True).page
+    fetched: list[str] = []
+    page.on("request", lambda one: fetched.append(one.post_data) if one.url.endswith("/sources") else None)
+    for place, name in ((".fetch input", "portrait.jpg"), (".stage", "day.gif")):
+        page.evaluate(
+            """([place, text]) => {
+                const clipboardData = new DataTransfer();
+                clipboardData.setData("text/plain", text);
+                const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+                document.querySelector(place).dispatchEvent(paste);
+            }""",
+            [place, f"{pictures}/{name}"],
+        )
+    page.locator(".source-facts", has_text="day.gif").wait_for()
+    assert [json.loads(one) for one in fetched] == [{"url": f"{pictures}/day.gif"}]
 
 
 def test_a_fetched_picture_is_described_by_its_file(open_page: Open, pictures: str, service: Service) -> None:

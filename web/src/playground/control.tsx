@@ -45,7 +45,7 @@ export function Control({ param, value, values, size, error, fixed, onChange }: 
         )}
       </div>
       <Field {...field} />
-      <span id={`${id}-doc`} class="hidden">
+      <span id={`${id}-doc`} class="doc hidden">
         {param.doc}
       </span>
       {wrong && (

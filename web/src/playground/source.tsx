@@ -10,6 +10,10 @@ export function urlIn(dropped: Pick<DataTransfer, "getData">): string | undefine
   return lines.find((line) => /^https?:\/\/\S+$/i.test(line));
 }
 
+function isField(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+}
+
 /** Takes the chosen file out of a field. Browsers tell nothing if a file is chosen that the field already has. */
 export function takenFrom(field: HTMLInputElement): File | undefined {
   const file = field.files?.[0];
@@ -40,11 +44,13 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
   useEffect(() => {
     const paste = (event: ClipboardEvent) => {
       const file = event.clipboardData?.files[0];
+      const url = event.clipboardData && urlIn(event.clipboardData);
       if (file) onFile(file);
+      else if (url && !isField(event.target)) onUrl(url);
     };
     addEventListener("paste", paste);
     return () => removeEventListener("paste", paste);
-  }, [onFile]);
+  }, [onFile, onUrl]);
   return (
     <div class="source">
       <button type="button" class="choose" onClick={() => chooser.current?.click()}>
