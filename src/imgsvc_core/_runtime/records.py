@@ -1,12 +1,13 @@
-"""Immutable classes by attrs that share their methods.
+"""Immutable classes by attrs that share their methods, and that attrs completes when they are first used.
 
-attrs would compile the comparison, the hash and the representation of each class anew, which takes longer
-than all else of an import.
+attrs would compile the comparison, the hash and the representation of each class anew, and a process uses few
+of the classes that it loads. Both would take longer than all else of an import.
 """
 
 from __future__ import annotations
 
 import operator
+from _thread import RLock  # of real threads, whatever was patched
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +44,35 @@ def values_getter(names: Sequence[str]) -> Callable[[Any], Any]:
 
 
 _METHODS = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
+_COMPLETING = RLock()
+
+
+class _Later:
+    """An attribute of a class that completing it replaces. It is completed when one of them is asked for."""
+
+    NAMES = ("__init__", "__setattr__", "__delattr__", "__attrs_attrs__", "__match_args__")
+    GETTERS = ("__imgsvc_compared__", "__imgsvc_hashed__")
+
+    def __init__(self, cls: type, name: str, kw_only: bool) -> None:
+        self._cls = cls
+        self._name = name
+        self._kw_only = kw_only
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        with _COMPLETING:
+            if vars(self._cls).get(self._name) is self:
+                self._complete(self._cls)
+        return getattr(owner if instance is None else instance, self._name)
+
+    def _complete(self, cls: Any) -> None:
+        del cls.__match_args__
+        attrs.define(
+            cls, frozen=True, slots=False, eq=False, repr=False, auto_detect=False, kw_only=self._kw_only
+        )
+        fields = attrs.fields(cls)
+        cls.__imgsvc_compared__ = values_getter([field.name for field in fields])
+        cls.__imgsvc_hashed__ = values_getter([field.name for field in fields if field.hash is not False])
+
 
 if not TYPE_CHECKING:
 
@@ -52,12 +82,8 @@ if not TYPE_CHECKING:
         def made(cls: type[_T]) -> type[_T]:
             for name in _METHODS.keys() - vars(cls).keys():
                 setattr(cls, name, _METHODS[name])
-            made = attrs.frozen(cls, kw_only=kw_only, eq=False, repr=False)
-            fields = attrs.fields(made)
-            made.__imgsvc_compared__ = values_getter([field.name for field in fields])
-            made.__imgsvc_hashed__ = values_getter(
-                [field.name for field in fields if field.hash is not False]
-            )
-            return made
+            for name in (*_Later.NAMES, *_Later.GETTERS):
+                setattr(cls, name, _Later(cls, name, kw_only))
+            return cls
 
         return made if cls is None else made(cls)
