@@ -6,9 +6,10 @@ of the classes that it loads. Both would take longer than all else of an import.
 
 from __future__ import annotations
 
+import functools
 import operator
 from _thread import RLock  # of real threads, whatever was patched
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -16,7 +17,7 @@ import attrs
 if TYPE_CHECKING:
     from attrs import frozen
 
-__all__ = ["frozen", "values_getter"]
+__all__ = ["complete_later", "frozen", "values_getter"]
 
 _T = TypeVar("_T")
 
@@ -48,15 +49,12 @@ _COMPLETING = RLock()
 
 
 class _Later:
-    """An attribute of a class that completing it replaces. It is completed when one of them is asked for."""
+    """An attribute of a class that is made, with others, when one of them is first asked for."""
 
-    NAMES = ("__init__", "__setattr__", "__delattr__", "__attrs_attrs__", "__match_args__")
-    GETTERS = ("__imgsvc_compared__", "__imgsvc_hashed__")
-
-    def __init__(self, cls: type, name: str, kw_only: bool) -> None:
+    def __init__(self, cls: type, name: str, complete: Callable[[Any], None]) -> None:
         self._cls = cls
         self._name = name
-        self._kw_only = kw_only
+        self._complete = complete
 
     def __get__(self, instance: object, owner: type) -> Any:
         with _COMPLETING:
@@ -64,14 +62,25 @@ class _Later:
                 self._complete(self._cls)
         return getattr(owner if instance is None else instance, self._name)
 
-    def _complete(self, cls: Any) -> None:
-        del cls.__match_args__
-        attrs.define(
-            cls, frozen=True, slots=False, eq=False, repr=False, auto_detect=False, kw_only=self._kw_only
-        )
-        fields = attrs.fields(cls)
-        cls.__imgsvc_compared__ = values_getter([field.name for field in fields])
-        cls.__imgsvc_hashed__ = values_getter([field.name for field in fields if field.hash is not False])
+
+def complete_later(cls: type, names: Iterable[str], complete: Callable[[Any], None]) -> None:
+    """Let a function set these attributes of a class when one of them is first asked for."""
+    for name in names:
+        setattr(cls, name, _Later(cls, name, complete))
+
+
+_BY_ATTRS = (
+    *("__init__", "__setattr__", "__delattr__", "__attrs_attrs__", "__match_args__"),
+    *("__imgsvc_compared__", "__imgsvc_hashed__"),
+)
+
+
+def _complete(cls: Any, *, kw_only: bool) -> None:
+    del cls.__match_args__  # attrs makes it for classes that have none
+    attrs.define(cls, frozen=True, slots=False, eq=False, repr=False, auto_detect=False, kw_only=kw_only)
+    fields = attrs.fields(cls)
+    cls.__imgsvc_compared__ = values_getter([field.name for field in fields])
+    cls.__imgsvc_hashed__ = values_getter([field.name for field in fields if field.hash is not False])
 
 
 if not TYPE_CHECKING:
@@ -82,8 +91,7 @@ if not TYPE_CHECKING:
         def made(cls: type[_T]) -> type[_T]:
             for name in _METHODS.keys() - vars(cls).keys():
                 setattr(cls, name, _METHODS[name])
-            for name in (*_Later.NAMES, *_Later.GETTERS):
-                setattr(cls, name, _Later(cls, name, kw_only))
+            complete_later(cls, _BY_ATTRS, functools.partial(_complete, kw_only=kw_only))
             return cls
 
         return made if cls is None else made(cls)
