@@ -218,7 +218,8 @@ _BY_PARAMETERS = ("_params", "_values", "_initial", "_defaults", "_missing", "_p
 
 def _complete(own: Mapping[str, _Facts], cls: type["Parameters"]) -> None:
     """Set what a class knows of its own parameters and those of its base."""
-    made = {item.attribute: item for item in super(cls, cls)._params.values()}
+    base: Any = super(cls, cls)
+    made = {item.attribute: item for item in base._params.values()}
     made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
     cls._params = {item.name: item for item in made.values()}
     cls._values = values_getter([*made])
