@@ -62,8 +62,17 @@ def test_words_that_nobody_can_read_are_no_failure(
     assert (folder / "made.png").exists() == (arguments[0] == "process")
 
 
-@pytest.mark.parametrize("arguments", [[], ["--json"], ["--report", "page.html"]])
-@pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("redirected", "arguments"),
+    [
+        (">&-", []),
+        (">&-", ["--json"]),
+        ("2>&-", []),
+        ("<&- >&- 2>&-", []),
+        ("<&- >&- 2>&-", ["--json"]),
+        ("<&- >&- 2>&-", ["--report", "page.html"]),
+    ],
+)
 def test_a_batch_that_tells_nobody_does_its_work(redirected: str, arguments: list[str], folder: Path) -> None:
     (folder / "in").mkdir()
     (folder / "photo.jpg").rename(folder / "in" / "photo.jpg")
