@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,7 +11,9 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from tests.cli.test_command import COMMAND, run
+from tests.cli.test_command import run
+from tests.support import forked_python
+from tests.support.forked_python import COMMAND
 from tests.support.photos import as_vips, coffee
 
 KILLED = """
@@ -158,7 +158,7 @@ def test_standard_input_that_is_empty_is_told() -> None:
 )
 def test_a_kill_leaves_the_original_or_the_result(photo: Path, moment: str, is_result: bool) -> None:
     original = photo.read_bytes()
-    ended = subprocess.run([sys.executable, "-c", KILLED, moment, photo], capture_output=True, check=False)
+    ended = forked_python.run("-c", KILLED, moment, str(photo))
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert (photo.read_bytes() != original) == is_result
     assert imgsvc.inspect(photo).quality == (30 if is_result else 92)
@@ -168,11 +168,11 @@ def test_kills_at_any_time_leave_a_whole_picture(photo: Path) -> None:
     original = photo.read_bytes()
     arguments = [*COMMAND, "process", str(photo), "--in-place", "--no-if-smaller", "--quality", "30"]
     started = time.monotonic()
-    subprocess.run(arguments, check=True, capture_output=True)
+    forked_python.run(*arguments).check_returncode()
     took, result = time.monotonic() - started, photo.read_bytes()
     for part in range(8):
         photo.write_bytes(original)
-        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = forked_python.start(*arguments)
         time.sleep(took * (part + 4) / 10)
         process.kill()
         process.wait()

@@ -22,7 +22,7 @@ from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio
 
-FLOOD = 3300
+FLOOD = 1700
 PICTURES, MISSES, REQUESTS = 20, 5, 40
 ATTACKER, CDN, PROXY = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 DAY = {"rate.period_seconds": 86_400, "rate.pictures_period_seconds": 86_400}
