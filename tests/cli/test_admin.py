@@ -29,6 +29,7 @@ from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.records import AsyncRequest
 from tests.http.cache.pictures import entry
 from tests.http.state.test_keyfiles import KEYFILE
+from tests.support import forked_python
 
 T = TypeVar("T")
 
@@ -221,9 +222,9 @@ def test_the_master_key_of_the_state_folder_is_replaced(
 def test_rotations_at_the_same_time_lose_nothing(imgsvc: Callable[..., Any], state_folder: Path) -> None:
     account = imgsvc("accounts", "create", "Acme")
     secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
-    command = [sys.executable, "-m", "imgsvc_cli", "keyfiles", "rotate"]
+    command = *forked_python.COMMAND, "keyfiles", "rotate"
     extras: tuple[tuple[str, ...], ...] = ((), (), ("--drop-old",))
-    running = [subprocess.Popen([*command, *extra], stdout=subprocess.DEVNULL) for extra in extras]
+    running = [forked_python.start(*command, *extra) for extra in extras]
     assert [process.wait(timeout=250) for process in running] == [0, 0, 0]
     assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
     assert 1 <= len((state_folder / "master.keys").read_text().split()) <= 3
