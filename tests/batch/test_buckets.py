@@ -21,11 +21,12 @@ from imgsvc_core.errors import SourceUnreachable, TargetError
 from imgsvc_core.sources.url_messages import reason_of
 from tests.batch.pictures import SPEC
 from tests.stores.s3_server import BUCKET, FOREIGN_BUCKET, S3Server
-from tests.stores.servers.radosgw import PAGE
 from tests.support import encoded, forked_python
 from tests.support.photos import as_vips, coffee
 
 pytestmark = pytest.mark.usefixtures("shared_fork_server")
+
+PAGE = 1000  # objects that S3 lists at a time
 
 
 @pytest.fixture(scope="module")

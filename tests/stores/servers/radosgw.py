@@ -21,8 +21,6 @@ from tests.support.servers import free_ports
 _CLUSTER = "5d2f6f0e-2a63-4d0b-8a43-6d6f2f0a3c11"
 _OSD = "a0c9b1de-7c55-4c1f-9b7a-3f6f1d6f5f22"
 
-PAGE = 100  # objects that it lists at a time
-
 _SETTINGS = """
 [global]
 fsid = {cluster}
@@ -61,7 +59,6 @@ rgw frontends = beast endpoint=127.0.0.1:{http}
 rgw enable apis = s3, admin
 rgw dns name = localhost
 rgw crypt require ssl = false
-rgw max listing results = {page}
 """
 
 
@@ -97,8 +94,7 @@ def gateway(storage_classes: tuple[str, ...] = ()) -> Iterator[Gateway]:
     libraries = root / "usr/lib/x86_64-linux-gnu"
     with working_folder() as here, free_ports(3) as (v2, v1, http), contextlib.ExitStack() as stack:
         settings = here / "ceph.conf"
-        ports = {"v1": v1, "v2": v2, "http": http}
-        text = _SETTINGS.format(cluster=_CLUSTER, here=here, libraries=libraries, page=PAGE, **ports)
+        text = _SETTINGS.format(cluster=_CLUSTER, here=here, libraries=libraries, v1=v1, v2=v2, http=http)
         settings.write_text(text)
         environment = _environment(root, libraries, settings)
 
