@@ -21,7 +21,7 @@ _OPTIONS = [
         *({"subsampling": sampling} for sampling in FORMATS[name].subsamplings),
         *({"encoding": encoding} for encoding in ("baseline", "progressive") if FORMATS[name].interlaces),
         *([{"lossless": True}] if FORMATS[name].lossless and FORMATS[name].quality else []),
-        *([{"quality": 50}, {"max_bytes": 100_000}] if FORMATS[name].quality else []),
+        *([{"quality": 50}, {"max_bytes": 1_200}] if FORMATS[name].quality else []),
     )
 ]
 

@@ -173,7 +173,7 @@ def test_an_upload_that_is_given_up_while_it_begins_is_taken_back(provider: str)
     assert [asked[0].rstrip("="), *asked[1:]] == ["POST uploads", "DELETE uploadId=77"]
 
 
-@pytest.mark.parametrize(("count", "size"), [(50, 3_000_000), (10, 20_000_000)])
+@pytest.mark.parametrize(("count", "size"), [(20, 3_000_000), (4, 20_000_000)])
 @pytest.mark.parametrize("provider", [*SPECS, "aws"], indirect=True)
 def test_many_large_objects_leave_the_event_loop_to_others(
     provider: str, keyfile: dict[str, str], count: int, size: int
