@@ -22,7 +22,7 @@ from tests.support.spatial import (
 )
 
 
-def mean_of_magnifications(pixels: np.ndarray, depth: float, count: int = 200) -> np.ndarray:
+def mean_of_magnifications(pixels: np.ndarray, depth: float, count: int = 60) -> np.ndarray:
     """Of a gray picture, by scipy: log-spaced magnifications 1 to 1 / (1 - depth) about the center."""
     center = (np.array(pixels.shape) - 1) / 2
     scales = (1 - depth) ** ((np.arange(count) + 0.5) / count)

@@ -104,7 +104,7 @@ ODD: dict[str, bytes] = {
 
 
 def pixels_of(data: bytes, **request: Any) -> Any:
-    result = imgsvc.process(data, {"output": {"format": "png"}, **request})
+    result = imgsvc.process(data, {"output": {"format": "png", "effort": 0}, **request})
     assert result.data is not None
     return pyvips.Image.new_from_buffer(result.data, "").numpy()
 

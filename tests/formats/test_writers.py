@@ -123,7 +123,7 @@ _WITH_SUBSAMPLING = [name for name in OUTPUT_NAMES if len(FORMATS[name].subsampl
 @pytest.mark.parametrize("format", _WITH_SUBSAMPLING)
 @pytest.mark.parametrize(("asked", "stored"), [("420", "4:2:0"), ("444", "4:4:4")])
 def test_color_has_the_resolution_that_is_asked_for(format: str, asked: str, stored: str) -> None:
-    for pixels in (photos.coffee(), drawing()[..., :3].copy()):
+    for pixels in (photos.coffee()[:100, :150].copy(), drawing()[..., :3].copy()):
         for quality in (50, 95):
             assert subsampling_of(format, pixels, subsampling=asked, quality=quality) == stored
 
@@ -131,7 +131,7 @@ def test_color_has_the_resolution_that_is_asked_for(format: str, asked: str, sto
 @pytest.mark.parametrize("format", _WITH_SUBSAMPLING)
 @pytest.mark.parametrize("deep", [False, True], ids=["8 bits", "16 bits"])
 def test_pictures_with_colored_lines_keep_all_color(format: str, deep: bool) -> None:
-    lines, photograph = drawing()[..., :3].copy(), photos.coffee()
+    lines, photograph = drawing()[..., :3].copy(), photos.coffee()[:200, :300].copy()
     if deep:
         lines, photograph = photos.deep(lines), photos.deep(photograph)
     assert subsampling_of(format, lines) == "4:4:4"
@@ -226,7 +226,7 @@ def test_opaque_webps_with_loss_take_more_effort(
 
 @pytest.mark.parametrize("effort", [0, 6, 9])
 @pytest.mark.parametrize(
-    "pixels", [photos.coffee()[::2, ::2], photos.cut_out()[::2, ::2]], ids=["opaque", "transparent"]
+    "pixels", [photos.coffee()[::2, ::2], photos.cut_out()[::3, ::3]], ids=["opaque", "transparent"]
 )
 def test_a_small_webp_is_the_one_that_libvips_makes(pixels: photos.Pixels, effort: int) -> None:
     picture = vips(pixels)
@@ -411,7 +411,7 @@ def test_metadata_stays_beside_a_palette() -> None:
     "pixels",
     [
         photos.cat()[::3, ::3],
-        photos.cut_out(),
+        photos.cut_out()[::2, ::2],
         photos.deep(photos.cat()[::3, ::3]),
         photos.camera()[::3, ::3],
     ],
@@ -421,7 +421,7 @@ def test_no_more_colors_than_asked_for(colors: int, pixels: photos.Pixels) -> No
     decoded = decode("png", data)[0]
     assert colors / 2 < len(np.unique(decoded.reshape(-1, decoded.shape[2]), axis=0)) <= colors
     assert probe(ByteSource(data)).info.colorspace == "palette"
-    assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1)
+    assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1.2)
 
 
 @pytest.mark.parametrize("colors", [2, 15, 200, 256])
@@ -473,7 +473,7 @@ def test_tiny_pictures(format: str, size: tuple[int, int]) -> None:
 def test_heic_of_several_tiles_has_no_seams() -> None:
     """Above 2 megapixels the encoder works in tiles; sizes are odd so that the last ones are cut."""
     picture = photos.mosaic(1801, 1203)
-    decoded = decode("heic", write(vips(picture), "heic"))[0]
+    decoded = decode("heic", write(vips(picture), "heic", effort=1))[0]
     assert decoded.shape == picture.shape
     assert distance(decoded, picture) < 0.02
     error = np.abs(decoded.astype(int) - picture).mean(axis=(0, 2))
@@ -562,7 +562,7 @@ def test_the_picture_itself_is_left_alone(format: str) -> None:
     assert image.get("orientation") == 3
 
 
-@pytest.mark.parametrize("size", [(513, 512), (1030, 700), (3, 600)])
+@pytest.mark.parametrize("size", [(513, 512), (1030, 515), (3, 600)])
 @pytest.mark.parametrize(
     "pixels", [gray(), photo(), transparent(), deep()], ids=["L", "RGB", "RGBA", "RGB 16"]
 )
