@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import pickle
+import signal
 import sys
 import threading
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import attrs
 import pytest
 
-from imgsvc_core._runtime.records import frozen
+from imgsvc_core._runtime.records import complete_later, frozen
 
 
 @frozen
@@ -81,3 +83,25 @@ def test_threads_that_use_a_class_first_at_the_same_time_get_the_same() -> None:
             assert made == ["Fresh(x=1, y=2)"] * 8
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_a_process_that_is_forked_while_a_class_is_completed_can_use_it() -> None:
+    begun, ready = threading.Event(), threading.Event()
+
+    class Slow:
+        x: int
+
+    def complete(cls: type[Slow]) -> None:
+        begun.set()
+        ready.wait(60)
+        cls.x = 1
+
+    complete_later(Slow, ["x"], complete)
+    threading.Thread(target=lambda: Slow.x).start()
+    begun.wait(60)
+    threading.Timer(0.3, ready.set).start()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(Slow.x != 1)
+    assert os.waitpid(child, 0)[1] == 0

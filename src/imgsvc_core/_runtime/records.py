@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import os
 from _thread import RLock  # of real threads, whatever was patched
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +47,9 @@ def values_getter(names: Sequence[str]) -> Callable[[Any], Any]:
 
 _METHODS = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
 _COMPLETING = RLock()
+os.register_at_fork(  # a process is not forked while another thread completes a class
+    before=_COMPLETING.acquire, after_in_parent=_COMPLETING.release, after_in_child=_COMPLETING.release
+)
 
 
 class _Later:
