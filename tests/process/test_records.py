@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import pytest
 
-from imgsvc_core._runtime.records import complete_later, frozen
+from imgsvc_core._runtime.records import complete_all, complete_later, frozen
 
 
 @frozen
@@ -61,6 +61,13 @@ def test_a_record_of_a_class_that_is_not_used_yet_is_copied_and_pickled() -> Non
     unused: Any = object.__new__(fresh)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         unused.x = 1
+
+
+def test_all_classes_are_completed_at_once() -> None:
+    fresh: Any = frozen(type("Fresh", (), {"__annotations__": {"x": "int"}}))
+    assert not inspect.isfunction(vars(fresh)["__init__"])
+    complete_all()
+    assert inspect.isfunction(vars(fresh)["__init__"])
 
 
 def test_threads_that_use_a_class_first_at_the_same_time_get_the_same() -> None:

@@ -18,7 +18,7 @@ import attrs
 if TYPE_CHECKING:
     from attrs import frozen
 
-__all__ = ["complete_later", "frozen", "values_getter"]
+__all__ = ["complete_all", "complete_later", "frozen", "values_getter"]
 
 _T = TypeVar("_T")
 
@@ -47,6 +47,7 @@ def values_getter(names: Sequence[str]) -> Callable[[Any], Any]:
 
 _METHODS = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
 _COMPLETING = RLock()
+_incomplete: list[Callable[[], object]] = []
 os.register_at_fork(  # a process is not forked while another thread completes a class
     before=_COMPLETING.acquire, after_in_parent=_COMPLETING.release, after_in_child=_COMPLETING.release
 )
@@ -71,6 +72,13 @@ def complete_later(cls: type, names: Iterable[str], complete: Callable[[Any], No
     """Let a function set these attributes of a class when one of them is first asked for."""
     for name in names:
         setattr(cls, name, _Later(cls, name, complete))
+    _incomplete.append(functools.partial(getattr, cls, name))
+
+
+def complete_all() -> None:
+    """Complete the classes that are loaded, in a process whose children use most of them."""
+    while _incomplete:
+        _incomplete.pop()()
 
 
 _BY_ATTRS = (
