@@ -15,7 +15,6 @@ from pathlib import Path
 
 from imgsvc_core._runtime.deadline import expect_kill_by_parent
 from imgsvc_core._runtime.libvips import guard
-from imgsvc_core._runtime.records import complete_all
 
 NOT_BEGUN = (
     "Worker processes die before they begin: see whether the machine, or the memory limit of a worker, "
@@ -81,4 +80,3 @@ def preload() -> None:
         import pyjpegli  # noqa: F401
     for module in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}."):
         import_module(module.name)
-    complete_all()

@@ -8,7 +8,6 @@ more time than a small picture; `attrs.evolve`, `attrs.asdict` and `attrs.fields
 """
 
 import contextlib
-import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +31,7 @@ from attrs.exceptions import FrozenInstanceError
 
 from imgsvc_core._runtime.docstrings import explain_arguments, own_docstring
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
-from imgsvc_core._runtime.records import complete_later, frozen, values_getter
+from imgsvc_core._runtime.records import frozen, values_getter
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
@@ -206,20 +205,7 @@ def declared(cls: type[_T]) -> type[_T]:
     own = {name: facts for name, facts in vars(cls).items() if isinstance(facts, _Facts)}
     for attribute in own:
         delattr(cls, attribute)
-    complete_later(cls, _BY_PARAMETERS, functools.partial(_complete, own))
-    explain_arguments(
-        cls, lambda: {item.attribute: f"{item.doc} [{item.facts}]" for item in params(cls).values()}
-    )
-    return cls
-
-
-_BY_PARAMETERS = ("_params", "_values", "_initial", "_defaults", "_missing", "_public")
-
-
-def _complete(own: Mapping[str, _Facts], cls: type["Parameters"]) -> None:
-    """Set what a class knows of its own parameters and those of its base."""
-    base: Any = super(cls, cls)
-    made = {item.attribute: item for item in base._params.values()}
+    made = {item.attribute: item for item in cls._params.values()}
     made |= {attribute: facts.completed(cls, attribute) for attribute, facts in own.items()}
     cls._params = {item.name: item for item in made.values()}
     cls._values = values_getter([*made])
@@ -227,6 +213,10 @@ def _complete(own: Mapping[str, _Facts], cls: type["Parameters"]) -> None:
     cls._defaults = {name: None if item.required else item.default for name, item in cls._params.items()}
     cls._missing = {item.attribute: REQUIRED for item in made.values() if item.required}
     cls._public = {name: item for name, item in cls._params.items() if not item.internal}
+    explain_arguments(
+        cls, lambda: {item.attribute: f"{item.doc} [{item.facts}]" for item in params(cls).values()}
+    )
+    return cls
 
 
 class _Made:
