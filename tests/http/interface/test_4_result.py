@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +38,9 @@ def portrait() -> bytes:
 class TestResult:
     async def test_the_fields_of_success(self, client: aiohttp.ClientSession, photo: bytes) -> None:
         """Everything that is told of the call, and of the input by the way it came."""
+        started = time.perf_counter()
         reply = await upload(client, photo, {"resize": {"width": 48}}, name="café 1.jpg")
+        took = 1000 * (time.perf_counter() - started)
         document = reply.json
         assert set(document) == {"success", "code", "id", "input", "output", "timing"}
         assert (document["success"], document["code"]) == (True, 200)
@@ -47,6 +50,7 @@ class TestResult:
         assert re.fullmatch("[0-9a-f]{64}", document["output"]["sha256"])
         assert document["output"]["url"].startswith("https://")
         assert set(document["timing"]) == {"fetch", "decode", "process", "encode", "store"}
+        assert 0 < sum(document["timing"].values()) < took
 
     @pytest.mark.parametrize("kind", ["jpeg", "gif_animated", "png_alpha"])
     @pytest.mark.parametrize("way", ["json", "binary", "webhook"])
