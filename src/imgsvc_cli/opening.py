@@ -6,9 +6,9 @@ import subprocess
 import webbrowser
 
 
-def open_in_browser(place: str) -> None:
-    """Open an address or a file in the browser. Without one, tell nothing: callers print it."""
+def open_in_browser(url: str) -> None:
+    """Open a URL in the browser. Without one, tell nothing: callers print where the page is."""
     try:
-        subprocess.Popen(["xdg-open", place], stderr=subprocess.DEVNULL)
-    except OSError:
-        webbrowser.open(place)
+        subprocess.Popen(["xdg-open", url], stderr=subprocess.DEVNULL)
+    except OSError:  # there is none on macOS and Windows
+        webbrowser.open(url)

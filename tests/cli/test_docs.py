@@ -45,7 +45,7 @@ def test_the_page_is_opened_in_the_browser(
     while not opened.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert opened.read_text().strip() == str(site / "index.html")
+    assert opened.read_text().strip() == (site / "index.html").as_uri()
     assert capfd.readouterr().err == ""
 
 

@@ -533,7 +533,7 @@ def test_the_size_of_an_svg_costs_little(pieces: int) -> None:
 
 
 def test_no_more_than_the_root_of_an_svg_is_read_for_its_size() -> None:
-    markup = f'<svg {SVG_NAMESPACE} width="9" height="9">{"<g/>" * 500_000}</svg>'.encode()
+    markup = f'<svg {SVG_NAMESPACE} width="9" height="9">{"<g/>" * 2_000_000}</svg>'.encode()
     start = time.process_time()
     for _ in range(100):
         assert natural_size(markup) == (9, 9)
@@ -552,15 +552,15 @@ def test_svg_reaches_no_file(tmp_path: Any) -> None:
 
 
 MAZES = {
-    "jpeg segments": b"\xff\xd8" + b"\xff\xe0\0\x02" * 500_000,
-    "jpeg stray bytes": b"\xff\xd8\xff" + b"\xff\0" * 1_000_000,
-    "png chunks": png(5, 5)[:33] + chunk(b"tEXt", b"") * 175_000,
-    "gif blocks": gif(5, 5, 0)[:-1] + b"\x21\xfe" + b"\x01" * 2_000_000,
-    "gif frames": gif(5, 5, 100_000),
-    "webp chunks": b"RIFF" + struct.pack("<I", 4 + 18 + 8 * 225_000) + webp(5, 5, 5, 5)[8:30]
-    + b"XXXX\0\0\0\0" * 225_000,
-    "jp2 boxes": b"\0\0\0\x0cjP  \r\n\x87\n" + b"\0\0\0\x08free" * 225_000,
-    "heic boxes": b"\0\0\0\x14ftypheic\0\0\0\0mif1" + b"\0\0\0\x08free" * 225_000,
+    "jpeg segments": b"\xff\xd8" + b"\xff\xe0\0\x02" * 2_000_000,
+    "jpeg stray bytes": b"\xff\xd8\xff" + b"\xff\0" * 4_000_000,
+    "png chunks": png(5, 5)[:33] + chunk(b"tEXt", b"") * 700_000,
+    "gif blocks": gif(5, 5, 0)[:-1] + b"\x21\xfe" + b"\x01" * 8_000_000,
+    "gif frames": gif(5, 5, 400_000),
+    "webp chunks": b"RIFF" + struct.pack("<I", 4 + 18 + 8 * 900_000) + webp(5, 5, 5, 5)[8:30]
+    + b"XXXX\0\0\0\0" * 900_000,
+    "jp2 boxes": b"\0\0\0\x0cjP  \r\n\x87\n" + b"\0\0\0\x08free" * 900_000,
+    "heic boxes": b"\0\0\0\x14ftypheic\0\0\0\0mif1" + b"\0\0\0\x08free" * 900_000,
 }  # fmt: skip
 
 
@@ -569,7 +569,7 @@ MAZES = {
 def test_endless_headers_end(name: str) -> None:
     start = time.process_time()
     facts_or_error(MAZES[name])
-    assert time.process_time() - start < 2.5
+    assert time.process_time() - start < 10
 
 
 def test_entries_of_an_icon_that_announces_more_than_it_has() -> None:

@@ -112,7 +112,7 @@ def test_colors_that_change_get_a_palette_of_their_own(request_: dict[str, Any])
         assert np.ptp(found, axis=-1).max() <= 1
 
 
-@pytest.mark.parametrize("size", [2, 6])
+@pytest.mark.parametrize("size", [2, 3, 6])
 @pytest.mark.parametrize("color", [ORANGE, (0, 200, 0), (60, 60, 255)])
 @pytest.mark.parametrize("picture", [rgb(photos.camera()), photos.astronaut()], ids=["gray", "colored"])
 def test_small_colored_things_keep_their_color(picture: Pixels, color: tuple[int, ...], size: int) -> None:

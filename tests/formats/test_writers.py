@@ -210,6 +210,19 @@ def test_threads_change_no_byte_of_an_avif() -> None:
 
 @pytest.mark.parametrize(
     ("pixels", "settings", "effort"),
+    [(photo, {}, 3), (transparent, {}, 3), (photo, {"lossless": True}, 2), (deep, {}, 2)],
+    ids=["small", "alpha", "lossless", "10 bits"],
+)
+def test_avifs_of_pillow_take_more_effort(
+    pixels: Callable[[], photos.Pixels], settings: dict[str, Any], effort: int
+) -> None:
+    image = vips(pixels())
+    assert write(image, "avif", **settings) == write(image, "avif", effort=effort, **settings)
+    assert write(image, "avif", **settings) != write(image, "avif", effort=5 - effort, **settings)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "settings", "effort"),
     [
         (photo, {}, 7), (lambda: np.tile(photo(), (20, 20, 1)), {}, 7), (transparent, {}, 6),
         (photo, {"lossless": True}, 6),
@@ -411,7 +424,7 @@ def test_metadata_stays_beside_a_palette() -> None:
     "pixels",
     [
         photos.cat()[::3, ::3],
-        photos.cut_out()[::2, ::2],
+        photos.cut_out(),
         photos.deep(photos.cat()[::3, ::3]),
         photos.camera()[::3, ::3],
     ],
@@ -421,7 +434,7 @@ def test_no_more_colors_than_asked_for(colors: int, pixels: photos.Pixels) -> No
     decoded = decode("png", data)[0]
     assert colors / 2 < len(np.unique(decoded.reshape(-1, decoded.shape[2]), axis=0)) <= colors
     assert probe(ByteSource(data)).info.colorspace == "palette"
-    assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1.2)
+    assert distance(decoded, pixels) < (0.12 if colors >= 50 else 1)
 
 
 @pytest.mark.parametrize("colors", [2, 15, 200, 256])

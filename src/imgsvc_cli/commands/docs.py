@@ -53,4 +53,4 @@ def docs(only_path: bool) -> None:
             err=True,
         )
     if not only_path:
-        open_in_browser(str(page))
+        open_in_browser(page.as_uri())

@@ -113,7 +113,7 @@ class Avif(Heif):
     suffixes = (".avif",)
     reader = Coder(Memory(5.6, one_by_one=True), ("libvips:heifload_source",))
     writer = Coder(Memory(7.5, alpha=10, lossless=12.6, small=13, one_by_one=True), ("libvips:av1",))
-    effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=3)
+    effort = Effort((0, 1, 2, 3, 3, 4, 4, 5, 5, 6), default=2)
     animation = True
     exact_animation = False
     quality = 60

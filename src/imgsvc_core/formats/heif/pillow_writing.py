@@ -25,6 +25,7 @@ from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.sink import Sink
 
 FASTEST = 9  # the speed that is effort 0
+EFFORT = 3  # by default: more than for large pictures, which would take the whole time limit
 _OPAQUE = 255
 OPTIONS = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
 

@@ -39,14 +39,17 @@ def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Si
     """
     if availability.writer_backend(row.name) != "libvips":
         return _write_by_pillow_heif(image, settings, sink)
-    effort = codec_effort(row.name, settings.effort)
+    moves = frame_count(image) > 1
+    by_pillow = row.name == "avif" and not moves and pillow_writing.suits(image, settings)
+    usual = pillow_writing.EFFORT if by_pillow else None
+    effort = codec_effort(row.name, usual if settings.effort is None else settings.effort)
     if not isinstance(effort, int):  # a preset of x265
         effort = settings.effort or 0
-    if frame_count(image) > 1:
+    if moves:
         from imgsvc_core.formats.heif import animation
 
         return animation.write(image, settings, sink, effort)
-    if row.name == "avif" and pillow_writing.suits(image, settings):
+    if by_pillow:
         return pillow_writing.write(image, settings, sink, effort)
     return _write_by_libvips(
         image, settings, sink, compression=row.compression, lossless=settings.lossless, effort=effort
