@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import pytest
 
@@ -220,14 +222,32 @@ def test_the_master_key_of_the_state_folder_is_replaced(
 
 
 def test_rotations_at_the_same_time_lose_nothing(imgsvc: Callable[..., Any], state_folder: Path) -> None:
+    """They wait for each other, and for whoever else changes the keys."""
     account = imgsvc("accounts", "create", "Acme")
     secret = imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"]
     command = *forked_python.COMMAND, "keyfiles", "rotate"
     extras: tuple[tuple[str, ...], ...] = ((), (), ("--drop-old",))
-    running = [forked_python.start(*command, *extra) for extra in extras]
+    before = (state_folder / "master.keys").read_text()
+    with (state_folder / "master.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = [forked_python.start(*command, *extra) for extra in extras]
+        waiting = set[int]()
+        while len(waiting) < len(running):
+            assert [process.poll() for process in running] == [None, None, None]
+            waiting = _waiting_for(lock)
+            time.sleep(0.02)
+        assert waiting == {process.pid for process in running}
+        assert (state_folder / "master.keys").read_text() == before
     assert [process.wait(timeout=250) for process in running] == [0, 0, 0]
     assert imgsvc("accounts", "webhook-secret", account["id"])["webhook_secret"] == secret
     assert 1 <= len((state_folder / "master.keys").read_text().split()) <= 3
+
+
+def _waiting_for(lock: IO[str]) -> set[int]:
+    """The processes that wait for the lock of a file, as the kernel tells."""
+    locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    inode = str(os.fstat(lock.fileno()).st_ino)
+    return {int(words[5]) for words in locks if words[1] == "->" and words[6].split(":")[2] == inode}
 
 
 def test_the_master_key_of_the_settings_is_replaced(
