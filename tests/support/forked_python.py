@@ -19,7 +19,9 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
+from imgsvc_core._runtime.forkserver import Forkserver
 from tests.support.forked_workers import ForkedWorkers
 from tests.support.forking import Forked, fork, parent, serve
 
@@ -94,6 +96,31 @@ def run(*arguments: str, timeout: float | None = 300, **options: object) -> subp
         process.wait()
         raise
     return subprocess.CompletedProcess(arguments, process.wait(), out, err)
+
+
+def begin_fork_server(
+    memory_bytes: int | None,
+    scratch: Path | None = None,
+    *,
+    umask: int = -1,
+    modules: Sequence[str] = (),
+    preloads: bool = True,
+) -> Forkserver:
+    """Do as `Forkserver.begin` does, but fork the process."""
+    program = f"""
+import os, socket
+from imgsvc_core._runtime.worker_process import main
+
+{umask} == -1 or os.umask({umask})
+main(socket.socket(fileno=0), {memory_bytes}, {[*modules]}, preloads={preloads})
+"""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    environment = {**os.environ, **({"TMPDIR": str(scratch)} if scratch else {})}
+    with theirs:
+        request = [["-c", program], str(Path.cwd()), environment, False, []]
+        pid = fork(_parent, request, [theirs.fileno(), 1, 2])
+    return Forkserver(ours, cast(Any, Forked(pid)))
 
 
 @functools.cache

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core._runtime.worker_pool import TaskFault
 from imgsvc_core.errors import (
     CorruptImage,
@@ -30,11 +30,18 @@ from imgsvc_http.workers.fair_queue import FairQueue
 from imgsvc_http.workers.pool import ForkedWorkers
 from imgsvc_http.workers.worker_loads import WorkerLoads
 from tests.http.workers import tasks
+from tests.support import forked_python
 from tests.support.processes import control_group
 
 SOURCE = Path(__file__)
 
 pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture(autouse=True)
+def _forked_fork_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the processes that fork workers from one that has loaded the library."""
+    monkeypatch.setattr(Forkserver, "begin", forked_python.begin_fork_server)
 
 
 @contextlib.asynccontextmanager
@@ -83,7 +90,6 @@ def runs(pid: int) -> bool:
     return state not in "ZX"
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
     async with open_pool() as pool:
         outcome = await pool.run(tasks.Tell(), SOURCE, account="a")
@@ -91,7 +97,6 @@ async def test_a_task_gets_the_source_and_gives_facts_and_data_back() -> None:
         assert outcome.data == SOURCE.read_bytes()[::-1]
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_source_may_lie_in_memory() -> None:
     descriptor = os.memfd_create("source")
     try:
@@ -103,7 +108,6 @@ async def test_a_source_may_lie_in_memory() -> None:
         os.close(descriptor)
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_large_source_and_result_travel_whole(tmp_path: Path) -> None:
     source = tmp_path / "large"
     source.write_bytes(os.urandom(30_000_000))
@@ -111,7 +115,6 @@ async def test_a_large_source_and_result_travel_whole(tmp_path: Path) -> None:
         assert (await pool.run(tasks.Tell(), source, account="a")).data == source.read_bytes()[::-1]
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -> None:
     async with open_pool(tasks_per_worker=3) as pool:
         pids = [await pid_of(pool) for _ in range(7)]
@@ -119,13 +122,11 @@ async def test_a_worker_is_used_again_and_replaced_after_its_number_of_tasks() -
     assert pool.ends["replaced"] == 2
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_the_worker_that_worked_last_is_used_again_first() -> None:
     async with open_pool(workers=3, spare=1) as pool:
         assert len({await pid_of(pool) for _ in range(8)}) == 1
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_errors_of_the_library_arrive_as_they_are() -> None:
     async with open_pool() as pool:
         with pytest.raises(CorruptImage, match=r"^The image is damaged\.$"):
@@ -135,7 +136,6 @@ async def test_errors_of_the_library_arrive_as_they_are() -> None:
         assert [item.path for item in caught.value.problems] == ["resize.width", "flip"]
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_mistake_of_ours_is_no_error_of_the_picture() -> None:
     async with open_pool() as pool:
         before = await pid_of(pool)
@@ -151,7 +151,6 @@ async def test_nothing_that_a_library_writes_reaches_the_log(capfd: pytest.Captu
     assert "SECRET" not in "".join(capfd.readouterr())
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_crash_costs_one_task() -> None:
     async with open_pool() as pool:
         with pytest.raises(WorkerDied, match="died: ask for less"):
@@ -206,17 +205,21 @@ async def test_a_picture_for_which_the_kernel_ends_its_worker_lacks_memory(tmp_p
 
 async def printed_within(group: Path, call: str) -> str:
     """Run a coroutine of this module by a process in a control group. Return what it returned."""
-    program = f"import asyncio; from tests.http.workers.test_pool import *; print(asyncio.run({call}))"
-    enter = f"echo $$ > {group}/cgroup.procs; exec "
-    found = await asyncio.create_subprocess_exec(
-        "sh", "-c", f'{enter} {sys.executable} -c "{program}"', stdout=asyncio.subprocess.PIPE
-    )
-    told, _ = await found.communicate()
-    return told.decode().strip()
+    program = f"""
+import asyncio, os
+from pathlib import Path
+
+Path({str(group / "cgroup.procs")!r}).write_text(str(os.getpid()))
+from tests.http.workers import test_pool
+
+print(asyncio.run(test_pool.{call}))
+"""
+    ended = await asyncio.to_thread(forked_python.run, "-c", program)
+    return (ended.stdout or ended.stderr).strip()
 
 
 async def lack_memory() -> str:
-    async with open_pool(memory_bytes=700 << 20) as pool:
+    async with open_pool(memory_bytes=1 << 30) as pool:
         with pytest.raises(ImgsvcError) as caught:
             await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
         return f"{caught.value.slug} {dict(pool.ends)}"
@@ -244,7 +247,6 @@ async def lack_processes(group: str) -> str:
     return "as it should be"
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_a_request_that_is_cancelled_holds_its_slot_until_its_worker_is_gone() -> None:
     async with open_pool() as pool:
         worker = await pid_of(pool)
@@ -308,7 +310,6 @@ async def test_a_task_past_its_limit_is_killed_and_told_with_the_limit_that_was_
         assert pool.ends["timeout"] == 1
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_hung_workers_hold_up_nobody() -> None:
     """Four workers hang in native code. The time they take to end is not added up, and others go on."""
     async with open_pool(4, extra=2) as pool:
@@ -343,7 +344,6 @@ async def test_cancelling_kills_the_work() -> None:
         assert await pid_of(pool) != before
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_cancelling_in_the_queue_costs_no_worker() -> None:
     async with open_pool() as pool:
         before = await pid_of(pool)
@@ -451,7 +451,6 @@ async def test_no_process_outlives_the_pool() -> None:
     assert pool.workers.forkserver is None
 
 
-@pytest.mark.usefixtures("shared_fork_server")
 async def test_cores_are_shared_between_the_tasks_that_run() -> None:
     async with open_pool(2) as pool:
         assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 2
