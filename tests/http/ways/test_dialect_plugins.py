@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -68,10 +69,11 @@ def delivering(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFa
         ),
         "fetch.private_allowed": "127.0.0.1",
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
-        with running(folder / "state", settings, config=folder / "imgsvc.toml") as service:
-            yield service
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # for its start only: others would not be forked either
+            patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+            service = stack.enter_context(running(folder / "state", settings, config=folder / "imgsvc.toml"))
+        yield service
 
 
 @pytest.fixture(scope="session")
