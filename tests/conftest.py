@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,10 @@ import pytest
 
 from imgsvc_core._runtime import libvips
 from imgsvc_core._runtime.forkserver import Forkserver
-from tests.support.golden import GoldenCheck
 
 if TYPE_CHECKING:
     from tests.stores.s3_server import S3Server
+    from tests.support.golden import GoldenCheck
 
 hypothesis.settings.register_profile(
     "default", max_examples=25, deadline=None, derandomize=os.environ.get("CI") == "true", print_blob=True
@@ -126,9 +126,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep what was collected from every garbage collection, which would take half a second each."""
-    gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Leave out of reports the names and marks of tests, which nobody reads but xdist would write each."""
+    report = yield
+    report.keywords = {}
+    return report
 
 
 @functools.cache
@@ -168,6 +175,8 @@ def s3_environment(s3: S3Server) -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def check_golden(pytestconfig: pytest.Config) -> GoldenCheck:
     """Call as ``check_golden(name, picture, tolerance)``."""
+    from tests.support.golden import GoldenCheck  # here, as it takes most of a second
+
     return GoldenCheck(
         write=pytestconfig.getoption("write_goldens"),
         differences=pytestconfig.getoption("golden_differences"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
 import zlib
@@ -110,6 +111,7 @@ def test_another_number_of_frames_than_the_header_told_is_damage(more: int) -> N
             load(picture, LoadSettings(all_frames=True))
 
 
+@functools.cache
 def odd_pictures() -> dict[str, bytes]:
     """Every way to scale while decoding, with sides that no power of two divides."""
     photo = photos.astronaut()[:331, :467]

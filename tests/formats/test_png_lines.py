@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -46,14 +48,21 @@ def _dithered(colors: int) -> Pixels:
     return np.asarray(reduced)
 
 
-PICTURES = {
-    "photograph": photos.coffee()[:150, :200].copy(), "gray": photos.camera()[:150, :200].copy(),
-    "text": _text(), "slope": _slope(), "2 colors": _dithered(2), "9 colors": _dithered(9),
-    "200 colors": _dithered(200), "transparent": photos.cut_out()[:200, :301].copy(),
-    "16 bits": photos.deep(_slope()), "16 bits of gray": photos.deep(photos.camera()[:90, :91].copy()),
-    "small": photos.coffee()[150:190, 200:250].copy(),
-    "one column": _slope()[:, :1].repeat(30, axis=0), "one line": _slope()[:1].repeat(30, axis=1),
+PICTURES: dict[str, Callable[[], Pixels]] = {
+    "photograph": lambda: photos.coffee()[:150, :200], "gray": lambda: photos.camera()[:150, :200],
+    "text": _text, "slope": _slope, "2 colors": lambda: _dithered(2), "9 colors": lambda: _dithered(9),
+    "200 colors": lambda: _dithered(200), "transparent": lambda: photos.cut_out()[:200, :301],
+    "16 bits": lambda: photos.deep(_slope()),
+    "16 bits of gray": lambda: photos.deep(photos.camera()[:90, :91]),
+    "small": lambda: photos.coffee()[150:190, 200:250],
+    "one column": lambda: _slope()[:, :1].repeat(30, axis=0),
+    "one line": lambda: _slope()[:1].repeat(30, axis=1),
 }  # fmt: skip
+
+
+@functools.cache
+def _picture(name: str) -> Pixels:
+    return PICTURES[name]().copy()
 
 
 def _seen(data: bytes, like: Pixels) -> Pixels:
@@ -71,7 +80,7 @@ def test_every_pixel_is_kept(
         pytest.importorskip("deflate")
     else:
         monkeypatch.setattr(deflating, "compressor", lambda: None)
-    pixels = PICTURES[name]
+    pixels = _picture(name)
     data = _encoded(pixels, effort)
     assert np.array_equal(_seen(data, pixels), pixels)
     if pixels.dtype == np.uint8:
@@ -106,20 +115,20 @@ def test_filters_are_those_of_libpng(name: str, distance: int) -> None:
 )
 def test_drawings_are_far_smaller_than_by_libvips(name: str, share: float) -> None:
     pytest.importorskip("deflate")
-    pixels = PICTURES[name]
+    pixels = _picture(name)
     assert len(_encoded(pixels)) < share * len(as_vips(pixels).pngsave_buffer(keep="none"))
 
 
 @pytest.mark.parametrize("photograph", [True, False])
 def test_photographs_are_no_larger_than_by_libvips(photograph: bool) -> None:
-    pixels = PICTURES["photograph"]
+    pixels = _picture("photograph")
     theirs = as_vips(pixels).pngsave_buffer(keep="none", filter="avg", compression=3)
     assert len(_encoded(pixels, photograph=photograph)) < 1.02 * len(theirs)
 
 
 @pytest.mark.parametrize("name", ["photograph", "text", "9 colors", "slope"])
 def test_more_effort_makes_fewer_bytes(name: str) -> None:
-    sizes = [len(_encoded(PICTURES[name], effort)) for effort in (0, None, 9)]
+    sizes = [len(_encoded(_picture(name), effort)) for effort in (0, None, 9)]
     assert sizes == sorted(sizes, reverse=True)
 
 

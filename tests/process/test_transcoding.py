@@ -39,30 +39,30 @@ def jpeg(pixels: Any = None, **options: Any) -> bytes:
 
 _PLAIN = jpeg(photo())
 _KINDS = {
-    "baseline": _PLAIN,
-    "optimized": jpeg(photo(), optimize=True, quality=95),
-    "progressive": jpeg(photo(), progressive=True),
-    "restarts": jpeg(photo(), restart_marker_blocks=3),
-    "progressive with restarts": jpeg(photo(), progressive=True, restart_marker_blocks=3),
-    "gray": jpeg(Image.fromarray(photo()).convert("L")),
-    "4:4:4": jpeg(photo(), subsampling=0),
-    "4:2:2": jpeg(photo(), subsampling=1),
-    "4:1:1": jpeg(photo(), subsampling="4:1:1"),
-    "RGB": jpeg(photo(), keep_rgb=True),
-    "odd": jpeg(coffee()[:53, :37]),
-    "one pixel": jpeg(photo()[:1, :1]),
-    "coarse": jpeg(photo(), quality=1),
-    "all metadata": file("jpg"),
-    "turned": file("jpg, progressive", 6),
-    "segments": _PLAIN[:2] + _SEGMENT + _PLAIN[2:],
-    "a video behind it": _PLAIN + bytes(range(256)) * 9,
-    "several groups": jpeg(np.tile(coffee(), (2, 2, 1)), quality=30),
+    "baseline": lambda: _PLAIN,
+    "optimized": lambda: jpeg(photo(), optimize=True, quality=95),
+    "progressive": lambda: jpeg(photo(), progressive=True),
+    "restarts": lambda: jpeg(photo(), restart_marker_blocks=3),
+    "progressive with restarts": lambda: jpeg(photo(), progressive=True, restart_marker_blocks=3),
+    "gray": lambda: jpeg(Image.fromarray(photo()).convert("L")),
+    "4:4:4": lambda: jpeg(photo(), subsampling=0),
+    "4:2:2": lambda: jpeg(photo(), subsampling=1),
+    "4:1:1": lambda: jpeg(photo(), subsampling="4:1:1"),
+    "RGB": lambda: jpeg(photo(), keep_rgb=True),
+    "odd": lambda: jpeg(coffee()[:53, :37]),
+    "one pixel": lambda: jpeg(photo()[:1, :1]),
+    "coarse": lambda: jpeg(photo(), quality=1),
+    "all metadata": lambda: file("jpg"),
+    "turned": lambda: file("jpg, progressive", 6),
+    "segments": lambda: _PLAIN[:2] + _SEGMENT + _PLAIN[2:],
+    "a video behind it": lambda: _PLAIN + bytes(range(256)) * 9,
+    "several groups": lambda: jpeg(np.tile(coffee(), (2, 2, 1)), quality=30),
 }
 
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_the_same_jpeg_comes_back(kind: str) -> None:
-    data = _KINDS[kind]
+    data = _KINDS[kind]()
     wrapped = imgsvc.process(data, WRAP)
     assert wrapped.output.format == "jxl"
     assert imgsvc.process(wrapped.data, UNWRAP).data == data
