@@ -60,11 +60,11 @@ def loads_the_same() -> bool:
     return os.environ.get("PYTHONPATH") == _PYTHONPATH
 
 
-def start(arguments: Sequence[str], errors: Path) -> ForkedProcess:
-    """Run the command with arguments. What it prints to standard error is added to a file."""
+def start(arguments: Sequence[str], errors: Path | int) -> ForkedProcess:
+    """Run the command with arguments. What it prints to standard error is added to a file or a pipe."""
     request = [arguments, os.getcwd(), dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)]
     reading, writing = os.pipe()
-    with errors.open("ab") as log, os.fdopen(writing, "wb") as stdout:
+    with open(errors, "ab", closefd=isinstance(errors, Path)) as log, os.fdopen(writing, "wb") as stdout:
         pid = fork(_parent, request, [stdout.fileno(), log.fileno()])
     return ForkedProcess(pid, reading)
 

@@ -19,7 +19,7 @@ from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core._runtime.worker_setup import preload
 
 _MOST_BYTES = 1 << 16
-_READ_LATER = ("DASK_", "FSSPEC_", "IMGSVC_", "PYTEST_")
+_READ_LATER = ("AWS_", "DASK_", "FSSPEC_", "IMGSVC_", "PYTEST_")
 
 
 @attrs.frozen

@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 from imgsvc_http.server.log_writer import LogWriter
 from tests.http.calls import call, upload
 from tests.http.service_process import await_start
-from tests.support import encoded
+from tests.support import encoded, forked_services
 
 LINES = 3000
 LONG = "x" * 1000
@@ -103,10 +101,7 @@ async def test_a_service_whose_log_nobody_reads_answers(processes: int, tmp_path
         "server.processes": processes,
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
-        stdout=subprocess.PIPE, stderr=writing, text=True,
-    )  # fmt: skip
+    process = forked_services.start(["serve", *flags], writing)
     try:
         service = await asyncio.to_thread(await_start, process, tmp_path / "state")
         filled = fill(writing)
