@@ -6,7 +6,7 @@ after each coding are limited.
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -18,6 +18,7 @@ _STEP_BYTES = 1 << 16  # bytes into a decompressor, which copies the rest, and b
 _MOST_MEMBERS = 4096  # bgzip makes a member of each 64 KiB; members of a few bytes would take minutes
 _MOST_CODINGS = 5  # the limit of curl
 _ZSTD_WINDOW_LOG = 23  # 8 MiB, the largest that RFC 9659 allows
+_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 _DEFLATED, _GZIPPED = 8, 0xF  # the low half of the first byte, with the header of zlib and of gzip
 
 _OTHER_CODINGS = frozenset({"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip"})
@@ -243,21 +244,21 @@ def _open_brotli(first: int) -> _Decompressor:
 
 
 def _open_zstd(first: int) -> _Decompressor:
-    zstd = _package("zstd", "compression.zstd", "backports.zstd")
+    zstd = _package("zstd", _ZSTD)
     limits = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
     opened: _Decompressor = zstd.ZstdDecompressor(options=limits)
     return opened
 
 
-def _package(extra: str, *modules: str) -> Any:
-    """Import the first module that is installed."""
-    for module in modules:
-        with contextlib.suppress(ImportError):
-            return import_module(module)
-    raise InvalidCoding(
-        f"is encoded as {extra}, which needs a package that is not installed: install it with "
-        f"pip install 'imgsvc[{extra}]'"
-    )
+def _package(extra: str, module: str) -> Any:
+    """Import a module that may not be installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InvalidCoding(
+            f"is encoded as {extra}, which needs a package that is not installed: install it with "
+            f"pip install 'imgsvc[{extra}]'"
+        ) from error
 
 
 _GZIP = _Coding(_open_zlib, has_members=True, padding=b"\0")

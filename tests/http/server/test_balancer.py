@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 _CLUSTER = Path(__file__).parents[3] / "examples/cluster"
 _NOTICED_SECONDS = 3
 _CLIENTS = 4
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.25
 
 
 @attrs.define

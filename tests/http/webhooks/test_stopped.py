@@ -59,7 +59,7 @@ async def ask_for_all_kinds(client: aiohttp.ClientSession, receiver: Receiver, s
     await receiver.arrived(3)
     webhook = {"url": f"{receiver.url}/"}
     fetched = [await fetch(client, f"{source}/picture?{number}", webhook=webhook) for number in range(2)]
-    worked_on = [await upload(client, large, {**_SLOW, "webhook": webhook}) for _ in range(8)]
+    worked_on = [await upload(client, large, {**_SLOW, "webhook": webhook}) for _ in range(4)]
     return {reply.json["id"] for reply in (*posted, *fetched, *worked_on)}
 
 
