@@ -58,7 +58,13 @@ for _number, _handler in {
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
 
-_PROCESSES = {"imgsvc_http.workers.pool", "multiprocessing", "playwright", "subprocess"}
+_PROCESSES = {
+    "imgsvc_batch.executors",
+    "imgsvc_http.workers.pool",
+    "multiprocessing",
+    "playwright",
+    "subprocess",
+}
 # Fixtures of a conftest.
 _STARTED = {
     "chromium",

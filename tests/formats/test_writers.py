@@ -239,7 +239,7 @@ def test_opaque_webps_with_loss_take_more_effort(
 
 @pytest.mark.parametrize("effort", [0, 6, 9])
 @pytest.mark.parametrize(
-    "pixels", [photos.coffee()[::2, ::2], photos.cut_out()[::3, ::3]], ids=["opaque", "transparent"]
+    "pixels", [photos.coffee()[::2, ::2], photos.cut_out("cat")[::3, ::3]], ids=["opaque", "transparent"]
 )
 def test_a_small_webp_is_the_one_that_libvips_makes(pixels: photos.Pixels, effort: int) -> None:
     picture = vips(pixels)
@@ -424,7 +424,7 @@ def test_metadata_stays_beside_a_palette() -> None:
     "pixels",
     [
         photos.cat()[::3, ::3],
-        photos.cut_out(),
+        photos.cut_out("cat")[::3, ::3],
         photos.deep(photos.cat()[::3, ::3]),
         photos.camera()[::3, ::3],
     ],

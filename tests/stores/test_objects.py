@@ -60,7 +60,7 @@ def test_a_keyfile_that_is_no_object_is_refused(keyfile: Any) -> None:
 def test_a_keyfile_of_other_values_than_those_of_json_is_refused(server: Failing) -> None:
     keyfile: Any = {"client_email": "a@example.org", "private_key": b"bytes"}
     with pytest.raises(errors.SpecError, match="'keyfile'"):
-        write("google", server.url, keyfile)
+        write("google", server.url, keyfile, seconds=60)
 
 
 @pytest.mark.parametrize("name", ["provider", "keyfile"])
