@@ -42,12 +42,17 @@ FETCH = """
 import asyncio, json, os, sys, tempfile
 from pathlib import Path
 import uvloop
+from aiohttp import web
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import SourceFile
-from tests.http.fetching.test_fetcher import PICTURE, answering
 from tests.http.sources import serving
+
+PICTURE = bytes(range(256)) * 400
+
+async def answer(request):
+    return web.Response(body=PICTURE)
 
 async def fetch(fetcher, url, account):
     try:
@@ -61,7 +66,7 @@ async def fetch(fetcher, url, account):
 
 async def main(names, begun, wait, account):
     fetcher = Fetcher(FetchSettings(private_allowed=("localhost",), total_seconds=60), SocialSettings())
-    async with serving({"/p": answering()}) as url:
+    async with serving({"/p": answer}) as url:
         local = url.replace("127.0.0.1", "localhost") + "/p"
         slow = [asyncio.create_task(fetch(fetcher, f"http://{name}/p", "slow")) for name in names]
         noted = Path(os.environ["LOOKUPS"])

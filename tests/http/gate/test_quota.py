@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -21,6 +18,7 @@ from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.tables import ReservationRow
 from tests.http.conftest import NOW
 from tests.http.processes import at_once, spend_in_turns
+from tests.support import forked_python
 
 pytestmark = pytest.mark.asyncio
 
@@ -117,11 +115,14 @@ async def test_many_processes_spend_exactly_the_quota(url: str, db: Database, ac
 async def test_a_killed_process_gives_back_what_it_held(
     url: str, db: Database, account: Account, lease: Lease
 ) -> None:
-    command = [sys.executable, "-c", HOLDING, url, account.id, NOW.isoformat(), "3"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert await asyncio.to_thread(process.stdout.readline) == "reserved\n"
-        process.send_signal(signal.SIGKILL)
+    process = forked_python.start("-c", HOLDING, url, account.id, NOW.isoformat(), "3")
+    try:
+        async with asyncio.timeout(60):
+            while process.printed()[0] != b"reserved\n":
+                await asyncio.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
     assert await _reserved(db) == 40
     assert await accounts.usage(db, account.id, NOW) == Usage(1000, 20)
     async with asyncio.timeout(60), QuotaCounts.open(db, lease) as counts:

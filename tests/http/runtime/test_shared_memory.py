@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from imgsvc_http.runtime.shared_memory import ChangeMark, note_change
+from tests.support import forked_python
 
 NOTE = (
     "import pathlib; from imgsvc_http.runtime.shared_memory import note_change; "
@@ -22,7 +21,7 @@ def test_a_change_by_another_program_is_seen_at_once(tmp_path: Path) -> None:
     mark = ChangeMark(tmp_path)
     seen = {mark.present}
     for _ in range(2):
-        subprocess.run([sys.executable, "-c", NOTE.format(str(tmp_path))], check=True)
+        forked_python.run("-c", NOTE.format(str(tmp_path))).check_returncode()
         assert mark.present not in seen
         assert mark.present == mark.present
         seen.add(mark.present)
