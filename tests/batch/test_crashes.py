@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,9 +39,12 @@ def test_a_crash_is_told_as_a_lack_of_memory_if_the_picture_may_need_more(
     (tmp_path / "in" / "crash.jpg").write_bytes(b"crash%d" % needed)
     (tmp_path / "sitecustomize.py").write_text(CRASHES)
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
-    run = forked_python.run(
-        *COMMAND, "batch", str(tmp_path / "in"), str(tmp_path / "out"), "--spec", "-", "--workers", "1",
-        stdin=b"{}", environment=environment,
+    run = subprocess.run(  # by a new process, as workers of a few pictures are forked from their command
+        [
+            sys.executable, *COMMAND, "batch", str(tmp_path / "in"), str(tmp_path / "out"), "--spec", "-",
+            "--workers", "1",
+        ],
+        input="{}", env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert run.stderr.count("3 done, 1 failed") == 1, run.stderr
     manifest = tmp_path / "out" / ".imgsvc-batch.sqlite"

@@ -11,11 +11,11 @@ import socket
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
 import attrs
 
-from imgsvc_core._runtime.forkserver import Forkserver
+from imgsvc_core._runtime.forkserver import Child, Forkserver
 from imgsvc_core._runtime.worker_setup import preload
 
 _MOST_BYTES = 1 << 16
@@ -59,26 +59,9 @@ class ForkedWorkers:
             ours, pid = early or _waiting()
             ours.send(pickle.dumps((memory_bytes, scratch, umask, modules)))
             ours.setblocking(False)
-            return Forkserver(ours, cast(Any, _Child(pid)))
+            return Forkserver(ours, Child(pid))
 
         setattr(Forkserver, "begin", begin)  # noqa: B010
-
-
-class _Child:
-    """A child of this process, as far as fork servers are used as `subprocess.Popen`."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def wait(self) -> int:
-        if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.returncode
-
-    def kill(self) -> None:
-        if self.returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
 
 
 def _environment() -> dict[str, str]:

@@ -226,6 +226,34 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         time.sleep(0.1)
 
 
+def test_commands_with_one_thread_fork_themselves(tmp_path: Path) -> None:
+    """Their workers have the loaded library, but no file of theirs. With threads, a fork might hang."""
+    code = (
+        "import sys, threading, time\n"
+        "from imgsvc_core._runtime.forkserver import forking_this_process\n"
+        "from imgsvc_core._runtime.workers import WorkerPool\n"
+        "from tests.workers import tasks\n"
+        "def shown():\n"
+        "    with WorkerPool(1, memory_bytes=1_000_000_000, preloads=False) as pool:\n"
+        "        command, files = pool.submit(tasks.command_and_files).result()\n"
+        "        print(command == tasks.command_and_files()[0], sys.argv[1] in files, flush=True)\n"
+        "if __name__ == '__main__':\n"
+        "    file = open(sys.argv[1], 'w')\n"
+        "    with forking_this_process():\n"
+        "        shown()\n"
+        "        threading.Thread(target=time.sleep, args=[100], daemon=True).start()\n"
+        "        shown()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "own")],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # the tests load NumPy, whose threads commands lack
+    )
+    assert ran.stdout.splitlines() == ["True False", "False False"]
+
+
 def test_a_limit_that_is_lower_already_stays() -> None:
     lower = 3 * 2**30
     code = (

@@ -172,10 +172,15 @@ def _process(
     from imgsvc_batch import run_batch
     from imgsvc_batch.report import check_report
     from imgsvc_cli.signals import cancel_on_signals
+    from imgsvc_core._runtime.forkserver import forking_this_process
 
     if report is not None:
         check_report(report, batch.target, batch.manifest_path)
-    with cancel_on_signals() as interrupts, _display(as_json, quiet) as (on_event, on_progress):
+    with (
+        cancel_on_signals() as interrupts,
+        _display(as_json, quiet) as (on_event, on_progress),
+        forking_this_process(),
+    ):
         summary = run_batch(batch, on_event=on_event, on_progress=on_progress, stop=interrupts.stop, **how)
     if as_json or (not quiet and (summary.total or summary.interrupted)):
         _conclude(summary, batch.manifest_path, as_json, batch.in_place)

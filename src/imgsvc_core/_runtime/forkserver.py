@@ -7,12 +7,16 @@ while the command loads the rest.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import attrs
 
@@ -24,6 +28,44 @@ _REFUSED = "The machine starts no more processes for pictures, which are not at 
 _START_SECONDS = 60.0
 _MOST_TOLD = 4096  # bytes of a message
 
+_forks_here = False
+
+
+@contextlib.contextmanager
+def forking_this_process() -> Iterator[None]:
+    """Let fork servers for a few pictures begin as forks of this process, which has loaded the library.
+
+    Only a command of ours does so: the memory of other programs is no business of a decoder's.
+    """
+    global _forks_here
+    _forks_here = True
+    try:
+        yield
+    finally:
+        _forks_here = False
+
+
+@attrs.define(eq=False)
+class Child:
+    """A process that this one has forked, used as `subprocess.Popen`."""
+
+    pid: int
+    returncode: int | None = attrs.field(default=None, init=False)
+
+    def kill(self) -> None:
+        """Kill it, unless it was waited for."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait until it has ended. Return its exit code, as `subprocess.Popen.wait` does."""
+        if self.returncode is None:
+            try:
+                self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            except ChildProcessError:  # SIGCHLD is ignored
+                self.returncode = 0
+        return self.returncode
+
 
 @attrs.frozen(eq=False)
 class Forkserver:
@@ -33,7 +75,7 @@ class Forkserver:
     """
 
     control: socket.socket
-    process: subprocess.Popen[bytes] | None
+    process: subprocess.Popen[bytes] | Child | None
 
     @classmethod
     def begin(
@@ -64,6 +106,10 @@ class Forkserver:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             try:
+                if _forks_here and not preloads and len(os.listdir("/proc/self/task")) == 1:
+                    if (pid := os.fork()) == 0:
+                        _become_forkserver(theirs, memory_bytes, modules)
+                    return cls(ours, Child(pid))
                 process = subprocess.Popen(
                     [*command, str(theirs.fileno()), str(memory_bytes or 0), str(int(preloads)), *modules],
                     pass_fds=[theirs.fileno()],
@@ -143,6 +189,20 @@ class Forkserver:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+
+def _become_forkserver(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:
+    """Do in a forked process what a started one does, without the files of its parent."""
+    try:
+        gc.freeze()  # a file that is collected would close another one, which has its number now
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.closerange(3, control.fileno())
+        os.closerange(control.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        from imgsvc_core._runtime.worker_process import main
+
+        main(control, memory_bytes, modules, preloads=False)
+    finally:
+        os._exit(1)
 
 
 async def readable(connection: socket.socket | int) -> None:

@@ -11,11 +11,10 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import attrs
 
@@ -24,6 +23,11 @@ from imgsvc_http.runtime.shared_memory import SharedNumbers
 from imgsvc_http.server import channel
 from imgsvc_http.server.channel import Channel
 from imgsvc_http.server.watchdog import LOOK_SECONDS, Watchdog
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from imgsvc_core._runtime.forkserver import Child
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +128,7 @@ class Supervisor:
         self._drain_at: float | None = None
         self._stopping = False
 
-    def collect(self, process: subprocess.Popen[bytes]) -> None:
+    def collect(self, process: subprocess.Popen[bytes] | Child) -> None:
         """Collect a child process as soon as it ends, which listening processes replace."""
         descriptor = os.pidfd_open(process.pid)
         self._children.add(process.pid)
