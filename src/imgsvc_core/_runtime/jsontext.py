@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections import Counter
 from typing import Any
@@ -19,7 +18,6 @@ _MAX_LEVELS = 100
 _MAX_SHOWN = 60  # characters of a value in a message
 _ONE_KIND_OF_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _REPR = reprlib.Repr()
 _REPR.maxother = _REPR.maxstring = _MAX_SHOWN + 1
 
@@ -49,9 +47,12 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def shown(value: object) -> str:
     """Return a value as JSON that is short enough for a message. Only the shown part of it is read."""
+    import json  # few requests are wrong
+
+    encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False)
     text = ""
     try:
-        for piece in _ENCODER.iterencode(value):
+        for piece in encoder.iterencode(value):
             text += piece
             if len(text) > _MAX_SHOWN:
                 break

@@ -114,7 +114,7 @@ DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)
 """The effort of the PNG family. Level 0 of zlib does not compress at all."""
 
 
-class Format(abc.ABC):
+class Format:
     """A format of files. The class is its row in the table, and an object is a file whose header was read.
 
     A new format is a class with these attributes and four methods: `accepts`, `probe`, `load` and `save`. Its

@@ -18,13 +18,12 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import size_of
-from imgsvc_core.pixels import colorspace, pointwise, resampling, shapes
+from imgsvc_core.pixels import colorspace, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import is_deep
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.plan import Plan, steps, turns
 from imgsvc_core.plan.decoding import area_at_hand, pixels_for
-from imgsvc_core.plan.folding import fold
 from imgsvc_core.plan.geometry import Area, Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.steps import Step
@@ -75,7 +74,7 @@ class ScaledFrame:
         return cls(image, size, area, area.width / info.width, area.height / info.height)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Run:
     """The state that the frames of a picture share: the plan, the watermarks, and measurements of the first
     frame.
@@ -194,12 +193,15 @@ def to_srgb(frame: ScaledFrame, step: steps.ToSrgb, run: Run) -> ScaledFrame:
 
 def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
     """Apply folded color operations, after the corrections that the first frame asks for."""
+    from imgsvc_core.pixels.pointwise import apply_blocks  # most requests leave colors as they are
+    from imgsvc_core.plan.folding import fold
+
     image, blocks = frame.image, step.blocks
     if not step.gray:
         image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
     if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
         blocks = fold((*corrections, *step.operations), gray=step.gray)
-    return attrs.evolve(frame, image=pointwise.apply_blocks(image, blocks))
+    return attrs.evolve(frame, image=apply_blocks(image, blocks))
 
 
 def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import geometry, turns
-from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.faces import Face, box_of, face_center, face_region, tracked
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.placement import placed
@@ -32,11 +32,14 @@ from imgsvc_core.spec import Background, Canvas, Crop, Flip, Redact, Resize, Rot
 from imgsvc_core.spec.geometry import EDGES
 from imgsvc_core.spec.thumbor_filters import Rescale
 
+if TYPE_CHECKING:
+    from imgsvc_core.plan.color.steps import ColorStep
+
 BACKDROP = "backdrop"
 """The phase in which the background takes what it needs of the picture."""
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Draft:
     """The picture after the steps that are ``planned`` so far: its size, its channels, the faces in it.
 

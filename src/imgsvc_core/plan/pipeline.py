@@ -14,7 +14,6 @@ import attrs
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.plan.color.steps import adjustment, filtering
 from imgsvc_core.plan.draft import (
     BACKDROP,
     Draft,
@@ -213,6 +212,8 @@ def _enhance(draft: Draft, auto: Auto) -> None:
 
 
 def _adjust(draft: Draft, adjust: Adjust) -> None:
+    from imgsvc_core.plan.color.steps import adjustment  # most requests leave colors as they are
+
     for name, value in adjust.active():
         if name in _SPATIAL_ADJUSTMENTS:
             apply(draft, _SPATIAL_ADJUSTMENTS[name](value))
@@ -221,6 +222,8 @@ def _adjust(draft: Draft, adjust: Adjust) -> None:
 
 
 def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
+    from imgsvc_core.plan.color.steps import filtering
+
     for item in filters:
         if isinstance(item, thumbor_filters.Rescale):
             rescale(draft, item)

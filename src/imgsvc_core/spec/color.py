@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-import attrs
-
 from imgsvc_core._runtime.patterns import pattern
+from imgsvc_core._runtime.records import frozen
 
 _HEX = pattern(r"#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE | re.ASCII)
 
 
-@attrs.frozen(order=True)
+@frozen
 class Color:
     """An sRGB color with alpha, 0 to 255 each; alpha 255 is opaque."""
 

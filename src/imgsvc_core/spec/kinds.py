@@ -16,7 +16,8 @@ from imgsvc_core.spec.color import Color
 _MOST_VALUES = 1024  # of an array: weights of a convolution by 32 x 32
 
 
-class Kind(abc.ABC):
+@frozen
+class Kind:
     """The values that a parameter accepts."""
 
     @property
@@ -160,7 +161,6 @@ class Several(Kind):
         return {"type": "array", "items": self.kind.schema(), "minItems": least, "maxItems": most}
 
 
-@frozen
 class Boolean(Kind):
     """True or false."""
 
@@ -297,7 +297,6 @@ _RATIO = pattern(f"{_RATIO_PART}:{_RATIO_PART}")
 _SMALLEST_PART, _TOO_LARGE_PART = 0.0001, 100_000
 
 
-@frozen
 class AspectRatio(Kind):
     """Width to height, written ``16:9``; each part is a number from .0001 to below 100,000."""
 

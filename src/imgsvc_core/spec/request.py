@@ -1,7 +1,6 @@
 """The whole request: which operations, in which order, and how the result is encoded."""
 
 import functools
-import json
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -10,7 +9,6 @@ from typing import Any, ClassVar, TypeAlias, cast
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.background import Background, BackgroundKind
@@ -57,7 +55,6 @@ _WITHOUT_REFERENCES = 2  # a version of marshal in which equal values are equal 
 _MAX_CACHED = 4096
 
 
-@frozen
 class FilterKind(Kind):
     """The kind of ``filter``: an object of filters, or an array of one-key objects in the order to apply."""
 
@@ -99,7 +96,6 @@ class FilterKind(Kind):
 _STAYING = ("keep_pixels", "transcode")
 
 
-@frozen
 class _NothingBesideCodedPixels:
     """Coded pixels that stay as they are leave no room for operations on pixels."""
 
@@ -158,6 +154,8 @@ class Spec(Parameters):
 
     def canonical(self) -> str:
         """Return the request as the shortest JSON text: no neutral operations, no defaults, sorted keys."""
+        import json  # for keys of caches only
+
         return json.dumps(unparse(self.simplified()), sort_keys=True, separators=(",", ":"))
 
     @functools.cached_property

@@ -65,7 +65,6 @@ class _When:
         return {"if": condition, "then": then}
 
 
-@frozen
 class RequiredWhen(_When):
     """Parameters that must be given for some values of the choice."""
 
@@ -100,7 +99,6 @@ class NotWhen(_When):
         return self._schema({"properties": {name: dict(allowed) for name in self.names}})
 
 
-@frozen
 class OnlyWhen(_When):
     """Parameters that mean nothing unless the choice has one of some values."""
 

@@ -7,7 +7,6 @@ something around or over it.
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.filters import Filter
@@ -25,7 +24,6 @@ _MOST_WEIGHTS = 1024
 _LEVELS = 256
 
 
-@frozen
 class Table(Kind):
     """A byte for each of the 256 levels of a channel, in hexadecimal digits."""
 
@@ -53,7 +51,6 @@ class _Restored(PartKind):
         return super().parse(value)
 
 
-@frozen
 class _Request(Kind):
     """The kind of a parameter that is a request of its own, also with internal parameters."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import pyvips
@@ -20,7 +20,9 @@ from imgsvc_core.formats.saving import Encoded, save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import Plan
-from imgsvc_core.targets.look import Score, save_with_look
+
+if TYPE_CHECKING:
+    from imgsvc_core.targets.look import Score
 
 _Refusal = BudgetUnreachable | LookUnreachable | OutputTooLarge
 _REFUSALS = BudgetUnreachable, LookUnreachable, OutputTooLarge
@@ -113,6 +115,8 @@ def _fitting(
                 encoded = save(image, settings)
                 fitting.append((_given_up(settings, encoded), encoded.info.bytes, encoded))
                 continue
+            from imgsvc_core.targets.look import save_with_look  # few requests promise a look
+
             smallest = min((size for _, size, _ in fitting), default=None)
             found = save_with_look(image, settings, reference, most=smallest)
             if found is not None:

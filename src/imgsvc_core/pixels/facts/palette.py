@@ -66,7 +66,7 @@ def _groups(copy: WorkingCopy) -> list[_Group]:
         _Group(_told(levels, mine, mean), float(share))
         for share, mean, mine in zip(shares, means, counted, strict=True)
     ]
-    return sorted(groups, key=lambda group: (-group.share, group.color))
+    return sorted(groups, key=lambda group: (-group.share, str(group.color)))
 
 
 def _colors(copy: WorkingCopy) -> tuple[Any, Any]:

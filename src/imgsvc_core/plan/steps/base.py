@@ -59,7 +59,7 @@ PLAIN = Traits()
 """The traits of a step that works line by line."""
 
 
-class Step(abc.ABC):
+class Step:
     """Base of the steps, which are immutable."""
 
     __slots__ = ()

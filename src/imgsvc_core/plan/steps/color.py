@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import attrs
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
-from imgsvc_core.plan.color.steps import ColorStep
-from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.steps.base import Step, Traits
 from imgsvc_core.spec import Color
+
+if TYPE_CHECKING:
+    from imgsvc_core.plan.color.steps import ColorStep
+    from imgsvc_core.plan.folding import Block
 
 
 @frozen
@@ -51,6 +54,8 @@ class Recolor(Step):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return the folded operations, without the measured corrections."""
+        from imgsvc_core.plan.folding import fold  # most requests leave colors as they are
+
         return fold(self.operations, gray=self.gray)
 
     @property

@@ -3,7 +3,6 @@
 import unicodedata
 from typing import Any, ClassVar, Literal
 
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core.spec import kinds
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
@@ -21,7 +20,6 @@ BLACK = Color(0, 0, 0)
 SIZE = LengthKind(1, 4096, 0, 1000)
 
 
-@frozen
 class Content(Kind):
     """Text of limited length. Newlines are its only control characters."""
 
