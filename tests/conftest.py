@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,14 +134,6 @@ def pytest_collection_finish() -> None:
     """Keep what was collected from every garbage collection, which would take half a second each."""
     gc.freeze()
     gc.enable()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Leave out of reports the names and marks of tests, which nobody reads but xdist would write each."""
-    report = yield
-    report.keywords = {}
-    return report
 
 
 @functools.cache
