@@ -52,7 +52,7 @@ def _nearness(format: str, factor: float, scaling: str) -> tuple[float, float]:
     ("format", "factor", "least"),
     [
         *((format, factor, least) for format in ("jpg 420", "jpg 444") for factor, least in (
-            (1.5, _EXACT), (2.9, _EXACT), (3.02, 47), (5.9, 50), (6.03, 43), (8.9, 47),
+            (1.5, _EXACT), (2.9, _EXACT), (3.02, 47), (4.9, 50), (5.03, 42), (6.03, 43), (8.9, 47),
             (9.05, 36.5), (17, 44),
         )),
         *(("webp", factor, least) for factor, least in (

@@ -15,7 +15,7 @@ from imgsvc_core.spec import Resize
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # The least factor of reduction from which a JPEG is decoded at a scale. The resampler does the rest. The more
 # it does, the closer the result is to that of all pixels, as `benchmarks.sharpness` measures.
-_DCT_SCALES = {1 / 8: 9.0, 1 / 4: 6.0, 1 / 2: 3.0}
+_DCT_SCALES = {1 / 8: 9.0, 1 / 4: 5.0, 1 / 2: 3.0}
 # The factor that the scaler of WebP leaves to the resampler, and the least total factor for it. At simpler
 # fractions, such as 1.5, crops would be placed less exactly.
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
