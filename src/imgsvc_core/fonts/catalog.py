@@ -95,9 +95,8 @@ def _ranges(font: FontFile) -> tuple[Sequence[int], Sequence[int]]:
     try:
         found = letters_of(font)
     except (OSError, ValueError, struct.error):
-        return (), ()
-    firsts, lasts = zip(*found, strict=True) if found else ((), ())
-    return firsts, lasts
+        return [], []
+    return [first for first, _ in found], [last for _, last in found]
 
 
 def _has(font: FontFile, letter: int) -> bool:

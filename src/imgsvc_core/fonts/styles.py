@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.records import frozen
+from typing import NamedTuple
+
 from imgsvc_core.fonts.catalog import Catalog
 
 _WEIGHTS = {
@@ -15,8 +16,7 @@ _USUAL = ("inter", "noto sans")
 _PREFIXES = ("extra", "ultra", "semi", "demi")
 
 
-@frozen
-class Font:
+class Font(NamedTuple):
     """A family, a weight from 1 to 1000, and whether it is italic."""
 
     family: str
