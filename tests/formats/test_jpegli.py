@@ -95,6 +95,15 @@ def test_drawings_and_gray_are_progressive() -> None:
         assert facts(write(vips(picture))).interlaced
 
 
+def test_smooth_gradients_are_progressive_and_smaller() -> None:
+    sky = np.linspace((20, 60, 140), (250, 180, 120), 400)[:, None].repeat(300, axis=1)
+    noise = np.random.default_rng(1).uniform(-0.5, 0.5, sky.shape)
+    picture = vips(np.rint(sky + noise).astype(np.uint8))
+    data = write(picture)
+    assert facts(data).interlaced
+    assert len(data) < len(jpegli.encode(picture, 80))
+
+
 def test_without_the_package_photographs_are_progressive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpegli, "has_encoder", lambda: False)
     assert facts(write(vips(part("coffee")))).interlaced

@@ -293,9 +293,12 @@ def array_in_memory(image: pyvips.Image) -> Any:
     """Compute an image of 8 bits into an array of (height, width, bands), within the time of the work."""
     import numpy as np
 
+    from imgsvc_core._runtime.vipsimage import bands_of, size_of
+
     with _watched(image) as watched:
-        shape = watched.get("height"), watched.get("width"), watched.get("bands")
-        return np.frombuffer(watched.write_to_memory(), np.uint8).reshape(shape)
+        width, height = size_of(watched)
+        pixels = np.frombuffer(watched.write_to_memory(), np.uint8)
+        return pixels.reshape(height, width, bands_of(watched))
 
 
 def _watched(image: pyvips.Image) -> contextlib.AbstractContextManager[pyvips.Image]:

@@ -9,9 +9,9 @@ import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import samples_of, size_of
+from imgsvc_core._runtime.vipsimage import bands_of, samples_of, size_of
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings, Subsampling
-from imgsvc_core.formats.vips import to_array
+from imgsvc_core.formats.vips import to_array, with_pixels
 
 _SAMPLED_PIXELS = 32_768
 # Equal neighbors: over .9 of charts, icons and pixel art; .3 to .7 of dithered pictures and dense text.
@@ -50,40 +50,51 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
 
 @frozen
 class Examined:
-    """A picture, in memory if its pixels had to be examined, and the color resolution to encode.
+    """A picture and the color resolution to encode.
 
-    ``pixels`` are all of them as an array, if NumPy examined them.
+    ``pixels`` are all of them as an array, if NumPy examined them. If libvips did, the picture is in memory.
     """
 
     image: pyvips.Image
     subsampling: Subsampling
     pixels: Any = None
 
-    def flat_share(self) -> float:
-        """Return the share of neighboring pixels that are equal. The picture is in memory."""
+    @property
+    def in_memory(self) -> pyvips.Image:
+        """The picture, whose pixels are not computed again if they were examined."""
+        return self.image if self.pixels is None else with_pixels(self.image, self.pixels)
+
+    def smooth_share(self) -> float:
+        """Return the share of neighboring pixels that differ by at most one level.
+
+        The picture is in memory.
+        """
         if self.image.width == 1:
             return 0.0
         if self.pixels is not None:
-            return _flat(_some_lines(self.pixels))
-        return _flat(_sampled(self.image)) if _numpy_pays(self.image) else flat_share(self.image)
+            return _smooth(_some_lines(self.pixels))
+        return _smooth(_sampled(self.image)) if _numpy_pays(self.image) else smooth_share(self.image)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> Examined:
     """Choose the color resolution to encode: that of the settings, or what suits the pixels."""
-    given = given_subsampling(image.bands, settings)
+    given = given_subsampling(bands_of(image), settings)
     width, height = size_of(image)
     if given is not None or width * height > MOST_EXAMINED or width == 1:
         return Examined(image, given or "420")
-    image = image.copy_memory()
-    pixels = to_array(image) if _numpy_pays(image) else None
-    edges = colored_edges_by_libvips(image) if pixels is None else _colored_edges(_some_lines(pixels))
+    if _numpy_pays(image):
+        pixels = to_array(image)
+        edges = _colored_edges(_some_lines(pixels))
+    else:
+        pixels, image = None, image.copy_memory()
+        edges = colored_edges_by_libvips(image)
     return Examined(image, "444" if edges >= _COLORED_EDGES else "420", pixels)
 
 
 def choose_subsampling(image: pyvips.Image, settings: SaveSettings) -> tuple[pyvips.Image, Subsampling]:
     """Return the picture, in memory if its pixels had to be examined, and the color resolution to encode."""
     examined = examine(image, settings)
-    return examined.image, examined.subsampling
+    return examined.in_memory, examined.subsampling
 
 
 def _numpy_pays(image: pyvips.Image) -> bool:
@@ -120,13 +131,11 @@ def colored_edges_by_libvips(image: pyvips.Image) -> float:
     return share
 
 
-def flat_share(image: pyvips.Image) -> float:
-    """Return the share of neighboring pixels, of some lines of a picture in memory, that are equal."""
-    if image.width == 1:
-        return 0.0
+def smooth_share(image: pyvips.Image) -> float:
+    """Return the same share as `Examined.smooth_share` without NumPy, of a picture of 8 bits in memory."""
     lines = _lines(image)
     right, left = (lines.crop(start, 0, lines.width - 1, lines.height) for start in (1, 0))
-    share: float = (right == left).bandand().avg() / 255
+    share: float = ((right - left).abs() <= 1).bandand().avg() / 255
     return share
 
 
@@ -167,11 +176,20 @@ def _lines(image: pyvips.Image) -> pyvips.Image:
 
 def _flat(pixels: Any) -> float:
     """Return the share of neighboring pixels that are equal."""
+    return _share_in_all_bands(pixels[:, 1:] == pixels[:, :-1])
+
+
+def _smooth(pixels: Any) -> float:
+    """Return the share of neighboring pixels of 8 bits that differ by at most one level."""
+    differences = pixels[:, 1:] - pixels[:, :-1]
+    return _share_in_all_bands(differences + 1 <= 2)  # -1 is 255, and 255 + 1 is 0
+
+
+def _share_in_all_bands(found: Any) -> float:
     import numpy as np
 
-    equal = pixels[:, 1:] == pixels[:, :-1]
     # `all` over the bands takes nine times as long
-    return float(np.logical_and.reduce([equal[:, :, band] for band in range(equal.shape[2])]).mean())
+    return float(np.logical_and.reduce([found[:, :, band] for band in range(found.shape[2])]).mean())
 
 
 def _compressed(pixels: Any) -> int:

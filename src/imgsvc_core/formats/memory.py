@@ -9,13 +9,12 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.libvips import check_not_forked
-from imgsvc_core._runtime.vipsimage import has, samples_of, size_of, space_of
-from imgsvc_core.formats.metadata import BLOBS, apply_policy
+from imgsvc_core._runtime.vipsimage import bands_of, has, samples_of, size_of, space_of
+from imgsvc_core.formats.metadata import apply_policy
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import SaveSettings
-from imgsvc_core.formats.vips import ANIMATION_FIELDS, to_depth
+from imgsvc_core.formats.vips import KEPT_FIELDS, to_depth
 
-_KEPT_FIELDS = (*BLOBS, *ANIMATION_FIELDS, "resolution-unit", "concurrency")
 _KINDS = {"uchar": "uint8", "ushort": "uint16"}
 
 
@@ -70,9 +69,9 @@ def computed(image: pyvips.Image | Raster, settings: SaveSettings) -> Computed |
     return Computed(
         memory=image.write_to_memory(),
         size=size_of(image),
-        bands=image.get("bands"),
+        bands=bands_of(image),
         samples=samples_of(image),
         space=space_of(image),
         resolution=(image.get("xres"), image.get("yres")),
-        fields={name: (image.get_typeof(name), image.get(name)) for name in _KEPT_FIELDS if has(image, name)},
+        fields={name: (image.get_typeof(name), image.get(name)) for name in KEPT_FIELDS if has(image, name)},
     )

@@ -10,7 +10,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of, space_of
+from imgsvc_core._runtime.vipsimage import PROFILE, bands_of, has, samples_of, size_of, space_of
 from imgsvc_core.errors import BudgetUnreachable, OutputTooLarge, UnsupportedFormat, UnsupportedOperation
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import encoding
@@ -94,7 +94,7 @@ def save(
     width, height = size_of(prepared)
     page = prepared.get_page_height()
     usual: SavedFacts = {
-        "width": width, "height": page, "colorspace": "gray" if prepared.bands < 3 else "srgb",
+        "width": width, "height": page, "colorspace": "gray" if bands_of(prepared) < 3 else "srgb",
         "depth": 16 if samples_of(prepared) == "ushort" else 8, "alpha": bool(prepared.hasalpha()),
         "frames": height // page, "profile": "profile" in row.metadata and has(prepared, PROFILE),
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.private_names import keep_alive
-from imgsvc_core._runtime.vipsimage import has, has_profile, samples_of, space_of
+from imgsvc_core._runtime.vipsimage import bands_of, has, has_profile, samples_of, size_of, space_of
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -19,8 +19,9 @@ _FORMATS = {
     "uint8": "uchar", "int8": "char", "uint16": "ushort", "int16": "short", "uint32": "uint", "int32": "int",
     "float32": "float",
 }  # fmt: skip
-_KEPT_FIELDS = (*BLOBS, "resolution-unit", "concurrency")
 ANIMATION_FIELDS = ("n-pages", "page-height", "delay", "loop", "gif-delay", "gif-loop")
+KEPT_FIELDS = (*BLOBS, *ANIMATION_FIELDS, "resolution-unit", "concurrency")
+"""The metadata that pixels in memory keep."""
 
 
 def open_lazily(loader: str, source: ByteSource, settings: LoadSettings, **options: object) -> pyvips.Image:
@@ -134,11 +135,11 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
 
 
 def with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
-    """Return a still with pixels of 8 bits on the memory of an array of (height, width, bands)."""
+    """Return the image with the pixels of a contiguous array of (height, width, bands), without a copy."""
     height, width, bands = pixels.shape
-    found = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
+    found = pyvips.Image.new_from_memory(pixels.data, width, height, bands, _FORMATS[pixels.dtype.name])
     found = found.copy(interpretation=space_of(image), xres=image.get("xres"), yres=image.get("yres"))
-    for name in _KEPT_FIELDS:
+    for name in KEPT_FIELDS:
         if has(image, name):
             found.set_type(image.get_typeof(name), name, image.get(name))
     return found
@@ -148,8 +149,9 @@ def to_array(image: pyvips.Image) -> Any:
     """Return the pixels as an array of (height, width, bands), also for one band or one pixel."""
     import numpy as np
 
-    kind = {"uchar": np.uint8, "ushort": np.uint16}[image.format]
-    return np.frombuffer(image.write_to_memory(), kind).reshape(image.height, image.width, image.bands)
+    kind = {"uchar": np.uint8, "ushort": np.uint16}[samples_of(image)]
+    width, height = size_of(image)
+    return np.frombuffer(image.write_to_memory(), kind).reshape(height, width, bands_of(image))
 
 
 def usual_interpretation(bands: int, format: str) -> str:

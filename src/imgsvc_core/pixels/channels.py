@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pyvips
 
+from imgsvc_core._runtime.vipsimage import bands_of
 from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.spec.thumbor_filters import WithoutAlpha
 
@@ -19,7 +20,7 @@ ImageFunction = Callable[[pyvips.Image], pyvips.Image]
 
 def colors_of(image: pyvips.Image) -> int:
     """Return the number of bands without alpha."""
-    bands: int = image.get("bands")
+    bands = bands_of(image)
     return bands - bool(image.hasalpha())
 
 

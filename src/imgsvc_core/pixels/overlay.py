@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
-from imgsvc_core._runtime.vipsimage import size_of, space_of
+from imgsvc_core._runtime.vipsimage import bands_of, size_of, space_of
 from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import flat, over, to_rgb
 from imgsvc_core.pixels.channels import ImageFunction, colors_of, is_deep, split_alpha, white
@@ -70,7 +70,7 @@ def color_over(image: pyvips.Image, alpha: pyvips.Image, color: Color, left: int
     if part is None:
         return image
     alpha = _cut(alpha, part, left, top)
-    bands = image.get("bands")
+    bands = bands_of(image)
     pixel = pyvips.Image.new_from_memory(bytes(color.rgb[:bands]), 1, 1, bands, "uchar")
     ground = pixel.embed(0, 0, part.width, part.height, extend="copy")
     return _with_part(image, part, lambda below: alpha.ifthenelse(ground, below, blend=True))

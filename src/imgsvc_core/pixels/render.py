@@ -14,7 +14,15 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import array_in_memory, in_memory
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import PROFILE, first_frames, has, join_frames, samples_of, split_frames
+from imgsvc_core._runtime.vipsimage import (
+    PROFILE,
+    bands_of,
+    first_frames,
+    has,
+    join_frames,
+    samples_of,
+    split_frames,
+)
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
@@ -140,7 +148,7 @@ def _fit_array(frame: ScaledFrame, left: Sequence[PlannedStep], plan: Plan) -> b
     ):
         return False
     image, few = frame.image, prod(frame.size) <= MOST_LAID_IN_ARRAY
-    rgb = image.get("bands") == 3 and samples_of(image) == "uchar" and not has(image, PROFILE)
+    rgb = bands_of(image) == 3 and samples_of(image) == "uchar" and not has(image, PROFILE)
     return few and rgb and "numpy" in sys.modules
 
 

@@ -31,17 +31,17 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     More effort makes photographs progressive, too.
     """
     examined = examine(image, settings)
-    image, subsampling = examined.image, examined.subsampling
+    subsampling = examined.subsampling
     level = codec_effort("jpg", settings.effort)
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
-        if not settings.photograph:
-            image = image.copy_memory()
-            examined = Examined(image, subsampling, examined.pixels)
-        if settings.photograph or jpegli.pays(examined.flat_share()):
+        if not settings.photograph and examined.pixels is None:
+            examined = Examined(image.copy_memory(), subsampling)
+        if settings.photograph or jpegli.pays(examined.smooth_share()):
             assert settings.quality is not None
-            sink.write(jpegli.encode(image, settings.quality, examined.pixels))
+            sink.write(jpegli.encode(examined.image, settings.quality, examined.pixels))
             return {"interlaced": False, "subsample": ":".join(subsampling)}
-    del examined  # and its pixels
+    image = examined.in_memory
+    del examined
     options = dict(_LEVELS[level])
     if settings.progressive is False:
         options.pop("optimize_scans", None)

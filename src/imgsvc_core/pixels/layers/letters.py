@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core._runtime.numpy_cost import numpy_pays
-from imgsvc_core._runtime.records import frozen
-from imgsvc_core._runtime.vipsimage import size_of
+from imgsvc_core._runtime.vipsimage import bands_of, size_of
 from imgsvc_core.formats.vips import to_array
 from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.plan.geometry import Box, Size
@@ -20,8 +19,7 @@ from imgsvc_core.spec import Color
 _SMALL_BYTES = 1 << 19
 
 
-@frozen
-class Letters:
+class Letters(NamedTuple):
     """A layout as libvips drew it, its letters larger by a factor, and its height in pixels.
 
     ``image`` is the alpha of letters that have one color, or colors and alpha. Its left and top are pixels of
@@ -44,8 +42,7 @@ class Letters:
     @property
     def right(self) -> int:
         """The right end in pixels."""
-        width: int = self.image.get("width")
-        return math.ceil((self.left + width) / self.zoom)
+        return math.ceil((self.left + size_of(self.image)[0]) / self.zoom)
 
     def placed(self, box: Box, margin: int, color: Color | None) -> Drawn:
         """Return the letters in pixels, at left and top of a box in a picture of its size."""
@@ -60,7 +57,7 @@ class Letters:
     def _reduced(self) -> pyvips.Image:
         zoom, (width, height) = self.zoom, self.size
         image = self.image.embed(self.left % zoom, self.top % zoom, width * zoom, height * zoom)
-        if image.get("bands") == 1:
+        if bands_of(image) == 1:
             # Means are off by less than 1e-4, and those that are no halves are at least 1/72 away from them.
             return image.cast("float").shrink(zoom, zoom).linear(1, 0.505, uchar=True)
         image = image.premultiply().shrink(zoom, zoom).unpremultiply().rint().cast("uchar")
@@ -93,4 +90,4 @@ def in_memory_if_small(image: pyvips.Image) -> pyvips.Image:
 
 def is_small(image: pyvips.Image) -> bool:
     """Return True for a picture that may be kept in memory."""
-    return prod(size_of(image)) * int(image.get("bands")) <= _SMALL_BYTES
+    return prod(size_of(image)) * bands_of(image) <= _SMALL_BYTES
