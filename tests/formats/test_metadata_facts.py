@@ -36,6 +36,9 @@ _XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
  xmlns:exif="http://ns.adobe.com/exif/1.0/" xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/"
  xmlns:GCamera="http://ns.google.com/photos/1.0/camera/" xmlns:Item="http://ns.google.com/photos/1.0/container/item/"
  xmlns:Container="http://ns.google.com/photos/1.0/container/" xmlns:Apple="http://ns.apple.com/HDRGainMap/1.0/"
+ xmlns:OpCamera="http://ns.oplus.com/photos/1.0/camera/" OpCamera:VideoLength="300"
+ xmlns:VCamera="http://ns.vivo.com/photos/1.0/camera/" VCamera:VMotionPhotoVersion="1"
+ xmlns:MiCamera="http://ns.xiaomi.com/photos/1.0/camera/" MiCamera:XMPMeta="depth"
  xmlns:xmpNote="http://ns.adobe.com/xmp/note/" xmpNote:HasExtendedXMP="A1" hdrgm:Version="1.0"
  GCamera:MotionPhoto="1" Apple:HDRGainMapVersion="65536" tiff:Orientation="6" tiff:ImageWidth="96"
  exif:PixelXDimension="96" exif:ColorSpace="65535" dc:format="image/tiff">
@@ -45,7 +48,16 @@ _XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <Container:Directory><rdf:Seq><rdf:li rdf:parseType="Resource">
 <Container:Item Item:Semantic="GainMap"/></rdf:li></rdf:Seq></Container:Directory>
 </rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>"""
-_CLAIMS = (b"hdrgm", b"gain-map", b"GCamera", b"GainMap", b"MotionPhoto", b"HasExtended", b"secret")
+_CLAIMS = (
+    b"hdrgm",
+    b"gain-map",
+    b"GCamera",
+    b"GainMap",
+    b"MotionPhoto",
+    b"HasExtended",
+    b"Camera:",
+    b"secret",
+)
 
 
 def _block(author: str = "Ann", *, orientation: int = 6, text: int = 0) -> bytes:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import read_first_directory
@@ -302,6 +303,28 @@ def test_lab_in_tiff_planes(tile: tuple[int, int] | None, bits: int) -> None:
     chroma = planes[1:].astype(f"int{bits}") / 2 ** (bits - 8)
     assert found.interpretation == "lab"
     assert np.allclose(found.numpy(), np.dstack((lightness, *chroma)), atol=1e-4)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_lab_with_transparency(others: int) -> None:
+    """As in libvips#1634. Alpha has all 16 bits, although libvips reads them as signed."""
+    alpha = np.linspace(0, 65535, 64).astype(np.uint16).reshape(8, 8)
+    lab = np.dstack([np.full((8, 8), level, np.uint16) for level in (32896, 15360, 10240)])
+    plain = read(_tifffile(lab, photometric="cielab")).colourspace("srgb").numpy()
+    samples = np.dstack([lab, alpha, *[alpha[::-1]] * others])
+    kinds = ["unassalpha", *["unspecified"] * others]
+    source = _tifffile(samples, photometric="cielab", extrasamples=kinds)
+    shown = np.asarray(imgsvc.process(source, {"output": {"format": "png"}}).to_pil())
+    assert np.abs(shown[..., 3] - alpha / 257).max() <= 1
+    assert np.abs(shown[..., :3].astype(int) - plain)[shown[..., 3] > 0].max() <= 1
+
+
+def test_premultiplied_lab_is_refused() -> None:
+    """Nothing says what its colors are multiplied by."""
+    samples = np.full((8, 8, 4), 9000, np.uint16)
+    source = _tifffile(samples, photometric="cielab", extrasamples=["assocalpha"])
+    with pytest.raises(UnsupportedFormat, match="Lab colors have transparency"):
+        imgsvc.process(source)
 
 
 @pytest.mark.parametrize("bits", [8, 16])

@@ -84,6 +84,16 @@ ODD: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("kind", [16, 17, 18])
+@pytest.mark.parametrize("order", "<>")
+def test_numbers_of_bigtiff_in_another_tag_of_a_classic_tiff(order: str, kind: int) -> None:
+    """libtiff refuses those that need more than 32 bits."""
+    place = 8 + 2 + 10 * 12 + 4
+    behind = struct.pack(order + "Q", 1 << 40)
+    data = made((65000, kind, 1, long(place + gray().size, order)), order=order, behind=behind)
+    assert np.array_equal(pixels_of(data), gray())
+
+
 @pytest.mark.parametrize("big", [False, True])
 @pytest.mark.parametrize("order", "<>")
 @pytest.mark.parametrize("name", ODD)

@@ -55,6 +55,15 @@ def test_lines_that_only_png_holds_are_looked_at_too(height: int) -> None:
     assert (result.output.format, result.output.width, result.output.height) == ("png", 60_000, height)
 
 
+@pytest.mark.parametrize("height", [1, 2, 50, 5_000])
+def test_a_graphic_one_pixel_wide_stays_exact(height: int) -> None:
+    colors = np.array([(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)], np.uint8)
+    column = colors[np.arange(height) * 7 // 40 % 4][:, np.newaxis]
+    result = _encoded(column, "auto")
+    assert np.array_equal(_pixels(result, column), column)
+    assert len(result.data or b"") <= min(_size(column, "png"), _size(column, "webp", lossless=True))
+
+
 def test_it_is_an_error_where_nothing_fits() -> None:
     source = cut_out()
     smallest = _size(source, "webp", quality=1)

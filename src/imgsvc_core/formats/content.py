@@ -37,8 +37,11 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
     others, such as screenshots and drawings with soft edges, have to be encoded both ways.
     """
     width, height = size_of(image)
-    if settings.photograph or width * height > MOST_EXAMINED or width == 1:
+    if settings.photograph or width * height > MOST_EXAMINED:
         return "photograph"
+    if width == height == 1:
+        return "graphic"
+    image = image.rot("d90") if width == 1 else image  # pixels are compared with the one to the left
 
     from imgsvc_core.formats.palette import has_at_most
 

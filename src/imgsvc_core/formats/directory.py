@@ -18,6 +18,7 @@ ORIENTATION = 274
 EXIF_POINTER, GPS_POINTER, INTEROP_POINTER = POINTERS = (0x8769, 0x8825, 0xA005)
 
 _INTEGERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+_WIDE = (16, 17, 18)  # of BigTIFF
 _REALS = {5: "2I", 10: "2i", 11: "f", 12: "d"}
 # Bytes of a value, and of the numbers that it is made of: a fraction is made of two.
 _SIZES = {
@@ -130,6 +131,13 @@ class Directory:
         """Return True if a tag has values of a known type, all of them within the file."""
         entry = self.entries[tag]
         return entry.size > 0 and entry.start + entry.size <= self._reader.size
+
+    def fits_offsets(self, tag: int) -> bool:
+        """Return False for numbers of 64 bits in classic TIFF of which one needs more than 32."""
+        entry = self.entries[tag]
+        if self.layout.big or entry.kind not in _WIDE:
+            return True
+        return all(-(1 << 31) <= number < 1 << 32 for number in self.numbers(tag))
 
     def real(self, tag: int) -> float:
         """Return the first value of a readable tag; NaN if it is no number."""

@@ -32,6 +32,9 @@ _CLAIMS = (
     "http://ns.apple.com/",
     "http://ns.google.com/photos/",
     "http://ns.microsoft.com/photo/1.2/",
+    "http://ns.oplus.com/photos/",
+    "http://ns.vivo.com/photos/",
+    "http://ns.xiaomi.com/photos/",
     "http://www.metadataworkinggroup.com/schemas/regions/",
 )
 # Facts of the original pixels, and previews of them.

@@ -179,8 +179,9 @@ def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: 
         raise reader.unsupported(
             "its colors are stored in separate planes; save it with interleaved channels"
         )
-    lab = photometric == _ICCLAB or (photometric == _CIELAB and needs_tifffile(page))
-    if lab and (channels != 3 or depth not in (8, 16) or kind != UNSIGNED):
+    premultiplied = PREMULTIPLIED in page.numbers(Tag.EXTRA_CHANNELS, _MOST_CHANNELS)
+    by_hand = photometric == _CIELAB and (premultiplied or needs_tifffile(page))
+    if (photometric == _ICCLAB or by_hand) and (channels != 3 or depth not in (8, 16) or kind != UNSIGNED):
         raise reader.unsupported(
             "its Lab colors have transparency or samples of another type than 8 or 16 bits; save it as RGB"
         )

@@ -197,7 +197,13 @@ def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> 
         return image
     alpha = _alpha_channel(page, info)
     chosen = image.extract_band(0, n=colors)
-    return chosen if alpha is None else chosen.bandjoin(image.extract_band(alpha))
+    if alpha is None:
+        return chosen
+    transparency = image.extract_band(alpha)
+    if image.interpretation != "labs":
+        return chosen.bandjoin(transparency)
+    transparency = transparency.copy(format="ushort") / 257  # libvips takes its 16 bits for signed
+    return chosen.LabS2Lab().bandjoin(transparency).copy(interpretation="lab")
 
 
 def _alpha_channel(page: Directory, info: ImageInfo) -> int | None:

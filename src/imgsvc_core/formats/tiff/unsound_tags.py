@@ -29,7 +29,7 @@ def unsound_tags(page: Directory) -> frozenset[int]:
 
 
 def _is_sound(page: Directory, tag: int) -> bool:
-    if not page.is_readable(tag) or tag in _ONLY_REFUSED_FOR:
+    if not page.is_readable(tag) or tag in _ONLY_REFUSED_FOR or not page.fits_offsets(tag):
         return False
     if tag in _RESOLUTIONS:
         return 0 <= page.real(tag) < math.inf
