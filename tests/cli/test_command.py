@@ -269,7 +269,7 @@ def test_inspect_explain_formats_schema(photo: Path) -> None:
     assert "quality      92" in told
     plan = run("explain", photo, "--resize", "100x", "--contrast", "10", "--hue", "20").stdout.decode()
     assert "LUT of contrast 10; matrix of hue 20" in plan
-    assert "1/2 of its size" in plan
+    assert "1/4 of its size" in plan
     imagined = run("explain", "--size", "4000x3000", "--resize", "100x", "--json")
     assert json.loads(imagined.stdout)["load"]["scale"] == 0.125
     rows = json.loads(run("formats", "--json").stdout)
