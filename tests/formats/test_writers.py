@@ -24,7 +24,12 @@ from imgsvc_core.errors import (
     UnsupportedOperation,
 )
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.content import colored_edges, colored_edges_by_libvips
+from imgsvc_core.formats.content import (
+    Examined,
+    colored_edges,
+    colored_edges_by_libvips,
+    smooth_share,
+)
 from imgsvc_core.formats.heif import pillow_writing
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.png import header as png
@@ -170,6 +175,19 @@ def test_colored_lines_are_the_same_without_numpy(
     pixels = np.random.default_rng(seed).integers(0, most, (height, width, bands))
     image = vips(pixels.astype(np.uint16 if deep else np.uint8))
     assert colored_edges_by_libvips(image) == pytest.approx(colored_edges(image), abs=1e-9)
+
+
+@given(
+    width=st.integers(2, 300),
+    height=st.integers(1, 300),
+    levels=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_smooth_neighbors_are_the_same_without_numpy(width: int, height: int, levels: int, seed: int) -> None:
+    """Differences of one level count upwards and downwards, and black and white differ."""
+    values = np.random.default_rng(seed).integers(0, levels, (height, width, 3)) - levels // 2
+    image = vips((values % 256).astype(np.uint8))
+    assert smooth_share(image) == pytest.approx(Examined(image, "420").smooth_share(), abs=1e-9)
 
 
 def test_colored_lines_stay_sharp_in_webp() -> None:

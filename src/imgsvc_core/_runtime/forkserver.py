@@ -108,6 +108,10 @@ class Forkserver:
             try:
                 if _forks_here and not preloads and len(os.listdir("/proc/self/task")) == 1:
                     if (pid := os.fork()) == 0:
+                        if umask != -1:
+                            os.umask(umask)
+                        if scratch:
+                            os.environ["TMPDIR"] = str(scratch)
                         _become_forkserver(theirs, memory_bytes, modules)
                     return cls(ours, Child(pid))
                 process = subprocess.Popen(

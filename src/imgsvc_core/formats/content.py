@@ -39,9 +39,8 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
     width, height = size_of(image)
     if settings.photograph or width * height > MOST_EXAMINED:
         return "photograph"
-    if width == height == 1:
-        return "graphic"
-    image = image.rot("d90") if width == 1 else image  # pixels are compared with the one to the left
+    if width == 1:
+        return "mixed"  # there are no neighbors to compare
 
     from imgsvc_core.formats.palette import has_at_most
 
@@ -184,8 +183,10 @@ def _flat(pixels: Any) -> float:
 
 def _smooth(pixels: Any) -> float:
     """Return the share of neighboring pixels of 8 bits that differ by at most one level."""
-    differences = pixels[:, 1:] - pixels[:, :-1]
-    return _share_in_all_bands(differences + 1 <= 2)  # -1 is 255, and 255 + 1 is 0
+    import numpy as np
+
+    right, left = pixels[:, 1:], pixels[:, :-1]
+    return _share_in_all_bands(np.maximum(right, left) - np.minimum(right, left) <= 1)
 
 
 def _share_in_all_bands(found: Any) -> float:
