@@ -223,7 +223,7 @@ async def test_what_runs_is_finished_at_the_end(tmp_path: Path, large: bytes) ->
 def _accepts(port: int) -> bool:
     try:
         socket.create_connection(("localhost", port), timeout=2).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
         return False
     return True
 
