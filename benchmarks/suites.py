@@ -3,7 +3,8 @@
 Rewritten from what they do: JPEG and PNG with alpha of sharp's ``test/bench``, the full cycle of pillow-perf,
 and vips-bench: crop 100 pixels off every edge, shrink by 10 % with a linear kernel, sharpen by 3 x 3 weights,
 save. Pictures are as large as the originals, but those of vips-bench have half the sides. Qualities are those
-of the suites, the same for all. Contenders else have the options that the suites give them, or none.
+of the suites, the same for all. Contenders else have the options that the suites give them, or none: imgsvc
+compresses TIFFs, the others do not.
 
 Everything runs with one thread on one CPU, and times are of that CPU. ImageMagick starts anew each time, as
 in the suites. SSIMULACRA2 compares the middle of the result, of up to a megapixel, with the exact one: all
@@ -188,7 +189,7 @@ def _rows(job: Job, series: Mapping[str, Series], folder: Path) -> list[tuple[st
     rows = []
     for name, one in series.items():
         data = _kept(folder, name, job).read_bytes()
-        shown = on_white(data)
+        shown = _shown(data, job)
         wanted = job.size or ((1600, 2560) if job.turn else (2560, 1600))
         assert shown.shape[1::-1] == wanted, f"{job.title}: {name} made {shown.shape[1::-1]}"
         score = ssimulacra2(expected, _middle(shown))
@@ -204,6 +205,14 @@ def _rows(job: Job, series: Mapping[str, Series], folder: Path) -> list[tuple[st
             )
         )
     return rows
+
+
+def _shown(data: bytes, job: Job) -> Pixels:
+    """Return the pixels of a result. Convolved TIFFs by sharp have floats, which Pillow cannot read."""
+    if job.format != "tiff":
+        return on_white(data)
+    pixels: Pixels = pyvips.Image.new_from_buffer(data, "").cast("uchar").numpy()
+    return pixels
 
 
 def exact(job: Job) -> Pixels:
