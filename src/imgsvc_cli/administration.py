@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import click
 
 from imgsvc_cli import printing
-from imgsvc_cli.service_settings import service_packages
+from imgsvc_cli.options import as_json_option
+from imgsvc_cli.service_settings import service_packages, with_settings
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -63,6 +65,37 @@ def in_database(
     return done
 
 
+def administrative(
+    *, make: bool = False, changes: bool = False, note: str = "", empty: str = ""
+) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., None]]:
+    """Make a command of a coroutine function that works on the service's database.
+
+    The function gets the database, the settings and the arguments of the command. The object or the list of
+    objects that it returns is printed: as JSON, or as a table.
+
+    Args:
+        make: as in `in_database`.
+        changes: as in `in_database`.
+        note: a sentence that follows the table of an object, with fields of the object in braces.
+        empty: a sentence instead of the table of no objects.
+    """
+
+    def command_of(work: Callable[..., Awaitable[Any]]) -> Callable[..., None]:
+        @with_settings
+        @as_json_option
+        @wraps(work)
+        def command(settings: Settings, as_json: bool, **given: Any) -> None:
+            found = in_database(settings, lambda db: work(db, settings, **given), make=make, changes=changes)
+            if isinstance(found, list):
+                echo_rows(found, as_json, empty=empty)
+            else:
+                echo_object(found, as_json, note=note.format(**found))
+
+        return command
+
+    return command_of
+
+
 def grace_option(doc: str) -> Callable[[_Command], _Command]:
     """Return the option ``--grace``: how long a replaced secret keeps working."""
     return click.option(
@@ -94,6 +127,14 @@ def unknown(what: str, id: str, command: str = "") -> SpecError:
     return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
 
 
+async def check_account(db: Database, account_id: str) -> None:
+    """Raise `SpecError` if there is no such account."""
+    from imgsvc_http.state import accounts
+
+    if await accounts.get(db, account_id) is None:
+        raise unknown("account", account_id)
+
+
 async def account_or_only_one(db: Database, account_id: str | None) -> str:
     """Return the id of the given account, or of the only account if none is given.
 
@@ -103,8 +144,7 @@ async def account_or_only_one(db: Database, account_id: str | None) -> str:
     from imgsvc_http.state import accounts
 
     if account_id is not None:
-        if await accounts.get(db, account_id) is None:
-            raise unknown("account", account_id)
+        await check_account(db, account_id)
         return account_id
     found = await accounts.list_all(db)
     if len(found) != 1:

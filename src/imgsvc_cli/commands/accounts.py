@@ -8,8 +8,8 @@ import click
 
 from imgsvc_cli import printing
 from imgsvc_cli.administration import (
-    echo_object,
-    echo_rows,
+    administrative,
+    check_account,
     grace_option,
     in_database,
     json_object,
@@ -37,91 +37,69 @@ def accounts() -> None:
 @click.option("--plan", help="Name of the subscription.")
 @click.option("--period", help="Billing period of the subscription.")
 @click.option("--quota", type=int, help="Pictures per calendar month.")
-@with_settings
-@as_json_option
-def create(
-    company: str, plan: str | None, period: str | None, quota: int | None, settings: Settings, as_json: bool
-) -> None:
+@administrative(make=True, note="Next, give it a key: imgsvc keys create {id}")
+async def create(
+    db: Database, settings: Settings, company: str, plan: str | None, period: str | None, quota: int | None
+) -> dict[str, Any]:
     """Create an account, and the database if there is none. Defaults come from the settings."""
+    from imgsvc_http.state import accounts
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import accounts
-
-        default = settings.accounts
-        account = await accounts.create(
-            db,
-            company=company,
-            plan=default.plan if plan is None else plan,
-            period=default.period if period is None else period,
-            quota=default.quota if quota is None else quota,
-            now=now(),
-        )
-        return json_object(account)
-
-    account = in_database(settings, work, make=True)
-    echo_object(account, as_json, note=f"Next, give it a key: imgsvc keys create {account['id']}")
+    default = settings.accounts
+    account = await accounts.create(
+        db,
+        company=company,
+        plan=default.plan if plan is None else plan,
+        period=default.period if period is None else period,
+        quota=default.quota if quota is None else quota,
+        now=now(),
+    )
+    return json_object(account)
 
 
 @accounts.command("list")
-@with_settings
-@as_json_option
-def list_accounts(settings: Settings, as_json: bool) -> None:
+@administrative(empty="There are no accounts.")
+async def list_accounts(db: Database, _: Settings) -> list[dict[str, Any]]:
     """List accounts and what they used this month."""
+    from imgsvc_http.state import accounts
 
-    async def work(db: Database) -> list[dict[str, Any]]:
-        from imgsvc_http.state import accounts
-
-        rows = []
-        for account in await accounts.list_all(db):
-            usage = await accounts.usage(db, account.id, now())
-            rows.append({**json_object(account), "used": usage.used if usage else 0})
-        return rows
-
-    echo_rows(in_database(settings, work), as_json, empty="There are no accounts.")
+    rows = []
+    for account in await accounts.list_all(db):
+        usage = await accounts.usage(db, account.id, now())
+        rows.append({**json_object(account), "used": usage.used if usage else 0})
+    return rows
 
 
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
 @click.argument("quota", type=int, required=False)
-@with_settings
-@as_json_option
-def quota(account_id: str, quota: int | None, settings: Settings, as_json: bool) -> None:
+@administrative()
+async def quota(db: Database, _: Settings, account_id: str, quota: int | None) -> dict[str, Any]:
     """Show or change the monthly quota of an account."""
+    from imgsvc_http.state import accounts
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import accounts
-
-        if quota is not None:
-            await accounts.set_quota(db, account_id, quota)
-        usage = await accounts.usage(db, account_id, now())
-        if usage is None:
-            raise unknown("account", account_id)
-        return {"total": usage.total, "used": usage.used, "remaining": usage.remaining}
-
-    echo_object(in_database(settings, work), as_json)
+    if quota is not None:
+        await accounts.set_quota(db, account_id, quota)
+    usage = await accounts.usage(db, account_id, now())
+    if usage is None:
+        raise unknown("account", account_id)
+    return {"total": usage.total, "used": usage.used, "remaining": usage.remaining}
 
 
 @accounts.command()
 @click.argument("account_id", metavar="ACCOUNT")
 @click.argument("state", type=click.Choice(["on", "off"]), required=False)
-@with_settings
-@as_json_option
-def permanent(account_id: str, state: str | None, settings: Settings, as_json: bool) -> None:
+@administrative()
+async def permanent(db: Database, _: Settings, account_id: str, state: str | None) -> dict[str, Any]:
     """Show or choose whether an account's results go to the service's permanent storage.
 
     That storage is set by 'permanent.place'.
     """
+    from imgsvc_http.state import accounts
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import accounts
-
-        if state is not None:
-            await accounts.keep_results(db, account_id, state == "on")
-        if await accounts.get(db, account_id) is None:
-            raise unknown("account", account_id)
-        return {"permanent": "on" if await accounts.keeps_results(db, account_id) else "off"}
-
-    echo_object(in_database(settings, work), as_json)
+    await check_account(db, account_id)
+    if state is not None:
+        await accounts.keep_results(db, account_id, state == "on")
+    return {"permanent": "on" if await accounts.keeps_results(db, account_id) else "off"}
 
 
 @accounts.command()

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, in_database, now, unknown
-from imgsvc_cli.options import as_json_option
-from imgsvc_cli.service_settings import service_packages, with_settings
+from imgsvc_cli.administration import administrative, now, unknown
+from imgsvc_cli.service_settings import service_packages
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
@@ -21,54 +20,44 @@ def cache() -> None:
 
 
 @cache.command()
-@with_settings
-@as_json_option
-def stats(settings: Settings, as_json: bool) -> None:
+@administrative()
+async def stats(_: Database, settings: Settings) -> dict[str, Any]:
     """Show how much the cache keeps in its folder or bucket. Metrics have the hits of each node."""
+    with service_packages():
+        from imgsvc_http.cache.opening import open_place_tier
 
-    async def work(db: Database) -> dict[str, Any]:
-        with service_packages():
-            from imgsvc_http.cache.opening import open_place_tier
-
-        tier = open_place_tier(settings)
-        entries, size = (0, 0) if tier is None else await tier.totals()
-        return {"entries": entries, "bytes": size, "place_bytes": settings.cache.place_bytes}
-
-    echo_object(in_database(settings, work), as_json)
+    tier = open_place_tier(settings)
+    entries, size = (0, 0) if tier is None else await tier.totals()
+    return {"entries": entries, "bytes": size, "place_bytes": settings.cache.place_bytes}
 
 
 @cache.command()
 @click.argument("source", required=False)
 @click.option("--account", "account_id", metavar="ACCOUNT", help="Purge pictures of one account only.")
 @click.option("--all", "everything", is_flag=True, help="Purge all pictures.")
-@with_settings
-@as_json_option
-def purge(
-    source: str | None, account_id: str | None, everything: bool, settings: Settings, as_json: bool
-) -> None:
+@administrative(changes=True)
+async def purge(
+    db: Database, settings: Settings, source: str | None, account_id: str | None, everything: bool
+) -> dict[str, Any]:
     """Purge the pictures of a SOURCE, which is a URL or {origin}/{path}, or all.
 
     The service stops answering them at once, and other nodes within a second.
     """
     if everything != (source is None) or (everything and account_id is not None):
         raise click.UsageError("Give a SOURCE, with --account or without, or give --all alone.")
+    with service_packages():
+        from imgsvc_http.cache import purges
+        from imgsvc_http.cache.entries import source_digest
+        from imgsvc_http.cache.opening import open_place_tier
+        from imgsvc_http.state import accounts
 
-    async def work(db: Database) -> dict[str, Any]:
-        with service_packages():
-            from imgsvc_http.cache import purges
-            from imgsvc_http.cache.entries import source_digest
-            from imgsvc_http.cache.opening import open_place_tier
-            from imgsvc_http.state import accounts
-
-        known = [account.id for account in await accounts.list_all(db)]
-        if account_id is not None and account_id not in known:
-            raise unknown("account", account_id)
-        of = known if account_id is None else [account_id]
-        digests = [purges.EVERYTHING] if source is None else [source_digest(id_, source) for id_ in of]
-        tier, deleted = open_place_tier(settings), 0
-        for digest in digests:
-            await purges.record(db, digest, now())
-            deleted += 0 if tier is None else await tier.purge(digest)
-        return {"purged": deleted}
-
-    echo_object(in_database(settings, work, changes=True), as_json)
+    known = [account.id for account in await accounts.list_all(db)]
+    if account_id is not None and account_id not in known:
+        raise unknown("account", account_id)
+    of = known if account_id is None else [account_id]
+    digests = [purges.EVERYTHING] if source is None else [source_digest(id_, source) for id_ in of]
+    tier, deleted = open_place_tier(settings), 0
+    for digest in digests:
+        await purges.record(db, digest, now())
+        deleted += 0 if tier is None else await tier.purge(digest)
+    return {"purged": deleted}

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, in_database
-from imgsvc_cli.options import as_json_option
-from imgsvc_cli.service_settings import service_packages, with_settings
+from imgsvc_cli.administration import administrative
+from imgsvc_cli.service_settings import service_packages
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -35,30 +34,25 @@ def key() -> None:
     is_flag=True,
     help="Do not add a new key; drop all keys but the newest, once everything is encrypted with it.",
 )
-@with_settings
-@as_json_option
-def rotate(drop_old: bool, settings: Settings, as_json: bool) -> None:
+@administrative()
+async def rotate(db: Database, settings: Settings, drop_old: bool) -> dict[str, Any]:
     """Encrypt all keyfiles, signing keys and webhook secrets with the newest master key.
 
     If the state folder holds the master key, a new one is added. If the settings hold it, put a new one
     first there, restart the service, and then rotate.
     """
+    from imgsvc_http.state import encrypted, vault
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import encrypted, vault
-
-        if settings.security.master_keys and drop_old:
-            message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
-            raise SpecError([Problem("--drop-old", message)])
-        await encrypted.check_all(db, vault.present_vault(settings))
-        opened = vault.open_vault(settings)
-        if settings.security.master_keys:
-            return {"encrypted": await encrypted.reencrypt_all(db, opened), "dropped": 0}
-        file = vault.key_file(settings)
-        with vault.locked(file):
-            if not drop_old:
-                vault.add_master_key(file)
-            count = await encrypted.reencrypt_all(db, vault.open_vault(settings))
-            return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}
-
-    echo_object(in_database(settings, work), as_json)
+    if settings.security.master_keys and drop_old:
+        message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
+        raise SpecError([Problem("--drop-old", message)])
+    await encrypted.check_all(db, vault.present_vault(settings))
+    opened = vault.open_vault(settings)
+    if settings.security.master_keys:
+        return {"encrypted": await encrypted.reencrypt_all(db, opened), "dropped": 0}
+    file = vault.key_file(settings)
+    with vault.locked(file):
+        if not drop_old:
+            vault.add_master_key(file)
+        count = await encrypted.reencrypt_all(db, vault.open_vault(settings))
+        return {"encrypted": count, "dropped": vault.drop_old_master_keys(file) if drop_old else 0}

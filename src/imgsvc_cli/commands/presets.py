@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, echo_rows, in_database, json_object, now, unknown
+from imgsvc_cli.administration import administrative, check_account, json_object, now
 from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
-from imgsvc_cli.options import as_json_option, read_spec, spec_option
-from imgsvc_cli.service_settings import with_settings
+from imgsvc_cli.options import read_spec, spec_option
 from imgsvc_core.errors import Problem, SpecError
 
 if TYPE_CHECKING:
@@ -28,18 +27,13 @@ def presets() -> None:
 
 @presets.command("list")
 @click.argument("account_id", metavar="ACCOUNT")
-@with_settings
-@as_json_option
-def list_presets(account_id: str, settings: Settings, as_json: bool) -> None:
+@administrative(empty="There are no presets.")
+async def list_presets(db: Database, _: Settings, account_id: str) -> list[dict[str, Any]]:
     """List the presets of an account."""
+    from imgsvc_http.state import presets
 
-    async def work(db: Database) -> list[dict[str, Any]]:
-        from imgsvc_http.state import presets
-
-        await _check_account(db, account_id)
-        return [json_object(preset) for preset in await presets.list_all(db, account_id)]
-
-    echo_rows(in_database(settings, work), as_json, empty="There are no presets.")
+    await check_account(db, account_id)
+    return [json_object(preset) for preset in await presets.list_all(db, account_id)]
 
 
 @partial(request_flags, watermark_files=False)
@@ -47,47 +41,30 @@ def list_presets(account_id: str, settings: Settings, as_json: bool) -> None:
 @click.argument("account_id", metavar="ACCOUNT")
 @click.argument("name")
 @spec_option
-@with_settings
-@as_json_option
-def set_preset(
-    account_id: str, name: str, spec: str | None, settings: Settings, as_json: bool, **flags: Any
-) -> None:
+@administrative(changes=True)
+async def set_preset(
+    db: Database, _: Settings, account_id: str, name: str, spec: str | None, **flags: Any
+) -> dict[str, Any]:
     """Save a part of a request under a name. It replaces a preset of the same name.
 
     Example: imgsvc presets set ACCOUNT card --resize 400x300 --mode fit --format webp
     """
+    from imgsvc_http.state import presets
+
+    await check_account(db, account_id)
     request = request_document(flags, read_spec(spec))
-
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import presets
-
-        await _check_account(db, account_id)
-        return json_object(await presets.put(db, account_id, name, request, now()))
-
-    echo_object(in_database(settings, work, changes=True), as_json)
+    return json_object(await presets.put(db, account_id, name, request, now()))
 
 
 @presets.command()
 @click.argument("account_id", metavar="ACCOUNT")
 @click.argument("name")
-@with_settings
-@as_json_option
-def delete(account_id: str, name: str, settings: Settings, as_json: bool) -> None:
+@administrative(changes=True)
+async def delete(db: Database, _: Settings, account_id: str, name: str) -> dict[str, Any]:
     """Delete a preset. Requests that name it are refused at once, and on other nodes within seconds."""
+    from imgsvc_http.state import presets
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state import presets
-
-        if not await presets.remove(db, account_id, name):
-            message = f"There is no preset '{name}': see imgsvc presets list {account_id}"
-            raise SpecError([Problem("", message)])
-        return {"name": name, "deleted": True}
-
-    echo_object(in_database(settings, work, changes=True), as_json)
-
-
-async def _check_account(db: Database, account_id: str) -> None:
-    from imgsvc_http.state import accounts
-
-    if await accounts.get(db, account_id) is None:
-        raise unknown("account", account_id)
+    if not await presets.remove(db, account_id, name):
+        message = f"There is no preset '{name}': see imgsvc presets list {account_id}"
+        raise SpecError([Problem("", message)])
+    return {"name": name, "deleted": True}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import echo_object, echo_rows, in_database, now, unknown
+from imgsvc_cli.administration import administrative, echo_object, in_database, now, unknown
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
 
@@ -28,20 +28,15 @@ def webhooks() -> None:
     "--status", "statuses", multiple=True, type=click.Choice(_STATUSES), help="Their status; can repeat."
 )
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most webhooks.")
-@with_settings
-@as_json_option
-def list_webhooks(
-    account_id: str | None, statuses: tuple[str, ...], limit: int, settings: Settings, as_json: bool
-) -> None:
+@administrative(empty="There are no webhooks.")
+async def list_webhooks(
+    db: Database, _: Settings, account_id: str | None, statuses: tuple[str, ...], limit: int
+) -> list[dict[str, Any]]:
     """List webhooks with the outcome of their last attempt, newest first."""
+    from imgsvc_http.webhooks import records
 
-    async def work(db: Database) -> list[dict[str, Any]]:
-        from imgsvc_http.webhooks import records
-
-        found = await records.list_some(db, account_id, statuses=statuses, limit=limit)
-        return [_row(record) for record in found]
-
-    echo_rows(in_database(settings, work), as_json, empty="There are no webhooks.")
+    found = await records.list_some(db, account_id, statuses=statuses, limit=limit)
+    return [_row(record) for record in found]
 
 
 @webhooks.command()
@@ -68,31 +63,26 @@ def show(id_: str, settings: Settings, as_json: bool) -> None:
 
 @webhooks.command()
 @click.argument("id_", metavar="ID")
-@with_settings
-@as_json_option
-def retry(id_: str, settings: Settings, as_json: bool) -> None:
+@administrative()
+async def retry(db: Database, settings: Settings, id_: str) -> dict[str, Any]:
     """Notify the endpoint of a failed or scheduled webhook now. A running service does it."""
+    from imgsvc_http.state.vault import present_vault
+    from imgsvc_http.webhooks import records
+    from imgsvc_http.webhooks.engine import Queues
+    from imgsvc_http.webhooks.jobs import DELIVER
 
-    async def work(db: Database) -> dict[str, Any]:
-        from imgsvc_http.state.vault import present_vault
-        from imgsvc_http.webhooks import records
-        from imgsvc_http.webhooks.engine import Queues
-        from imgsvc_http.webhooks.jobs import DELIVER
+    queues = Queues(settings.database_url)
+    try:
+        vault = present_vault(settings)
 
-        queues = Queues(settings.database_url)
-        try:
-            vault = present_vault(settings)
+        def put(account_id: str, attempt: int) -> records.Enqueue:
+            return queues.enqueue(DELIVER, id_, account_id, attempt=attempt)
 
-            def put(account_id: str, attempt: int) -> records.Enqueue:
-                return queues.enqueue(DELIVER, id_, account_id, attempt=attempt)
-
-            if not await records.retry(db, vault, id_, now(), put):
-                raise unknown("failed or scheduled webhook", id_)
-        finally:
-            queues.close()
-        return {"id": id_, "status": "scheduled"}
-
-    echo_object(in_database(settings, work), as_json)
+        if not await records.retry(db, vault, id_, now(), put):
+            raise unknown("failed or scheduled webhook", id_)
+    finally:
+        queues.close()
+    return {"id": id_, "status": "scheduled"}
 
 
 def _row(record: Any) -> dict[str, Any]:
