@@ -48,9 +48,8 @@ from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.opening import prepare_state
 from imgsvc_http.state.vault import Vault, open_vault
-from imgsvc_http.storage.kept_sources import KeptSources
 from imgsvc_http.storage.permanent import PermanentStorage
-from imgsvc_http.storage.source_copies import SourceCopies
+from imgsvc_http.storage.preview_sources import PreviewSources
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
 from imgsvc_http.workers.pool import open_pool
@@ -65,8 +64,7 @@ _SWEEP_SECONDS = 30
 class Services:
     """The services that handlers use.
 
-    ``connections`` are shared between accounts. There are ``source_copies`` if there may be several
-    nodes. ``stopping`` is set when the service is about to end.
+    ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
     """
 
     settings: Settings
@@ -80,8 +78,7 @@ class Services:
     quota: QuotaCounts
     answers: AnswerStore
     source_files: SourceFiles
-    kept_sources: KeptSources
-    source_copies: SourceCopies | None
+    preview_sources: PreviewSources
     pipeline: Pipeline
     process: NodeProcess
     cache: Cache
@@ -157,8 +154,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),
             source_files=source_files,
-            kept_sources=_kept_sources(settings),
-            source_copies=_source_copies(settings) if db.is_shared else None,
+            preview_sources=_preview_sources(settings),
             pipeline=pipeline,
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
@@ -204,18 +200,13 @@ def _open_sources(
     return files, shared
 
 
-def _kept_sources(settings: Settings) -> KeptSources:
-    own = settings.playground
-    return KeptSources(settings.server.state_folder / "playground", own.source_seconds, own.source_bytes)
-
-
-def _source_copies(settings: Settings) -> SourceCopies:
-    own = settings.playground
-    return SourceCopies(
+def _preview_sources(settings: Settings) -> PreviewSources:
+    own = settings.temporary
+    return PreviewSources(
         f"{settings.temporary_url.rstrip('/')}-sources",
-        own.source_seconds,
-        own.source_bytes,
-        seconds=settings.temporary.call_seconds,
+        own.lifetime_seconds,
+        settings.playground.source_bytes,
+        seconds=own.call_seconds,
     )
 
 
@@ -305,14 +296,11 @@ async def sweeping(services: Services) -> AsyncIterator[None]:
 async def _sweep(services: Services) -> None:
     tasks: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
-        lambda: asyncio.to_thread(services.kept_sources.sweep),
+        lambda: services.preview_sources.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
         lambda: reservations.give_back_lost(services.db),
         lambda: lease.forget_expired(services.db),
     )
-    if services.source_copies is not None:
-        copies = services.source_copies
-        tasks += (lambda: copies.sweep(now()),)
     while True:
         for task in tasks:
             try:

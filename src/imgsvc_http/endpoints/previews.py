@@ -5,19 +5,18 @@ So does each part of a curve of bytes against look.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
-from collections.abc import AsyncIterator, Callable
+import mmap
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
+from weakref import WeakValueDictionary
 
 import attrs
 
 from imgsvc_core import FORMATS
 from imgsvc_http.answering.answers import Preview, documented
-from imgsvc_http.answering.bodies import Body
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.answering.json_schema import FILE, form_schema, path_parameter
@@ -29,12 +28,13 @@ from imgsvc_http.pipeline import Source, own_storage
 from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
+from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.workers.tasks import Inspect
 
-_T = TypeVar("_T")
 _MOST_SIDE = 16_384
 _MOST_LOOKS = 8
 _HIGHEST_LOOK = 99
+_KEPT_SECONDS = 60  # in the memory of a node, as the next preview is likely to be of the same source
 
 
 @attrs.frozen(kw_only=True)
@@ -96,7 +96,7 @@ async def _keep_from_url(call: Call) -> KeptSourceAnswer:
 
 def _most_bytes(call: Call) -> int:
     """Return the most bytes that a source to keep may have."""
-    most = call.services.kept_sources.most_bytes
+    most = call.services.preview_sources.most_bytes
     return min(call.services.settings.limits.source_bytes or most, most)
 
 
@@ -106,20 +106,16 @@ async def _kept(call: Call, path: Path, name: str) -> KeptSourceAnswer:
     task = Inspect(name=name, limits=services.settings.limits)
     facts = (await services.pipeline.workers.run(task, path, account=call.account)).facts
     suffix = FORMATS[facts["format"]].suffix
-    id_ = await asyncio.to_thread(services.kept_sources.keep, _owner(call), path, suffix)
-    if services.source_copies is not None:
-        with own_storage():
-            await services.source_copies.keep(_owner(call), id_, path, now())
+    with own_storage():
+        id_ = await services.preview_sources.keep(_owner(call), path, suffix, now())
     return KeptSourceAnswer(source=KeptSource(id=id_, name=facts["name"]))
 
 
 async def original(call: Call) -> Response:
     """Return a kept source."""
     id_ = call.request.match_info["source"]
-    if id_ in examples():
-        data: Body = await asyncio.to_thread(examples()[id_].read_bytes)
-    else:
-        data = await _kept_here(call, id_, call.services.kept_sources.mapped)
+    async with _opened(call, id_) as path:
+        data = _mapped(id_, path)
     headers = {
         "Content-Type": MEDIA_TYPES[Path(id_).suffix],
         "Content-Disposition": "attachment",
@@ -213,39 +209,47 @@ def _is_side(value: object) -> TypeGuard[int]:
 
 @contextlib.asynccontextmanager
 async def _opened(call: Call, id_: str) -> AsyncIterator[Path]:
-    """Give the path of an example or of a kept source, which stays readable during the block."""
+    """Give the path of an example or of a source of the key, which stays readable during the block."""
     if id_ in examples():
         yield examples()[id_]
         return
-    with await _kept_here(call, id_, call.services.kept_sources.open) as file:
-        yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+    sources, owner = call.services.preview_sources, _owner(call)
 
+    async def fetch(allocate: Allocate) -> Path | None:
+        found = await sources.find(owner, id_, now())
+        if found is None:
+            return None
+        file = allocate(found.bytes)
+        try:
+            with file.writing() as writable:
+                async for chunk in sources.read(found):
+                    writable.write(chunk)
+        except FileNotFoundError:
+            return None
+        return file.path
 
-async def _kept_here(call: Call, id_: str, opened: Callable[[str, str], _T]) -> _T:
-    """Open a source of the key. If another node keeps it, copy it to this one before."""
-    with contextlib.suppress(FileNotFoundError):
-        return await asyncio.to_thread(opened, _owner(call), id_)
-    try:
-        await _copy_from_others(call, id_)
-        return await asyncio.to_thread(opened, _owner(call), id_)
-    except FileNotFoundError:
-        raise refusal("not_found", what="source") from None
-
-
-async def _copy_from_others(call: Call, id_: str) -> None:
-    """Keep a source of the key on this node, if there is a copy of it for all nodes."""
-    owner, copies = _owner(call), call.services.source_copies
-    if copies is None:
-        return
     with own_storage():
-        name = await copies.find(owner, id_, now())
-    if name is None:
-        return
-    with call.services.source_files.file_in_folder(call.account) as file:
-        with file.writing() as writable:
-            async for chunk in copies.read(name):
-                writable.write(chunk)
-        await asyncio.to_thread(call.services.kept_sources.keep, owner, file.path, Path(id_).suffix)
+        shared = await call.services.pipeline.sources.take(
+            (owner, id_), call.account, fetch, lambda path: _KEPT_SECONDS if path else 0
+        )
+    try:
+        if shared.result is None:
+            raise refusal("not_found", what="source")
+        yield shared.result
+    finally:
+        shared.release()
+
+
+def _mapped(id_: str, path: Path) -> memoryview:
+    """Return a source in memory: one copy for all who read it at the same time."""
+    found = _MAPPED.get(id_)
+    if found is None:
+        with path.open("rb") as file:
+            found = _MAPPED[id_] = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    return memoryview(found)
+
+
+_MAPPED: WeakValueDictionary[str, mmap.mmap] = WeakValueDictionary()
 
 
 def _owner(call: Call) -> str:

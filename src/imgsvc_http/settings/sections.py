@@ -568,16 +568,10 @@ class PlaygroundSettings:
         default="",
         secret=True,
     )
-    source_seconds: float = setting(
-        Number(1, 86_400),
-        "How long a source of previews stays on the node after the last of them.",
-        unit="s",
-        default=600,
-    )
     source_bytes: int = setting(
         Integer(2**20, 2**46),
-        "Disk for these sources. A key has at most 8 of them and a quarter of the bytes. The least recently "
-        "used go first. With PostgreSQL, as many bytes of copies for other nodes lie beside temporary.url.",
+        "Room beside temporary.url for sources of previews, which stay as long as results. A key has at most "
+        "8 of them and a quarter of the bytes. The oldest go first.",
         unit="bytes",
         default=2**29,
     )

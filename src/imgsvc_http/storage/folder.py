@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from imgsvc_core.sources import open_filesystem
 from imgsvc_http.runtime.bulkhead import Bulkhead
@@ -14,6 +15,7 @@ from imgsvc_http.runtime.bulkhead import Bulkhead
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_CHUNK_BYTES = 1 << 20
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
 
@@ -44,6 +46,15 @@ class Folder:
         """Return the names of all files."""
         return await self.call(_names)
 
+    async def read(self, name: str) -> AsyncIterator[bytes]:
+        """Yield a file in chunks; `FileNotFoundError` if it does not exist."""
+        file = await self.call(_open, name)
+        try:
+            while chunk := await self._calls.call(file.read, _CHUNK_BYTES):
+                yield chunk
+        finally:
+            file.close()
+
     async def remove(self, name: str) -> bool:
         """Delete a file. Return False if it does not exist."""
         return await self.call(remove, name)
@@ -72,6 +83,16 @@ def remove(fs: Any, root: str, name: str) -> bool:
     return True
 
 
+def copy_into(fs: Any, root: str, name: str, source: BinaryIO) -> None:
+    """Write a whole copy of a file or nothing, in the thread of a call. The file is closed."""
+    try:
+        with source, fs.open(f"{root}/{name}", "wb") as target:
+            shutil.copyfileobj(source, target, _CHUNK_BYTES)
+    except BaseException:
+        remove(fs, root, name)
+        raise
+
+
 def is_local(fs: Any) -> bool:
     """Return True if a file system is that of this machine."""
     return fs.protocol == "file" or "file" in fs.protocol
@@ -90,6 +111,11 @@ def modified_at(info: Mapping[str, Any]) -> float | None:
         with contextlib.suppress(ValueError, OverflowError):
             return read(value).timestamp()
     return None
+
+
+def _open(fs: Any, root: str, name: str) -> BinaryIO:
+    file: BinaryIO = fs.open(f"{root}/{name}", "rb")
+    return file
 
 
 def _opened(fs: Any, root: str) -> tuple[Any, str]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from imgsvc_http.storage.folder import Folder, is_local
+from imgsvc_http.storage.folder import Folder, copy_into, is_local
 
 _NAME = re.compile(r"[0-9]{1,15}-[0-9a-f-]{36}")  # the second in which it was kept, and its request
-_COPY_BYTES = 1 << 20
 
 
 class PendingUploads:
@@ -35,14 +33,9 @@ class PendingUploads:
         parts = ((name, *name.split("-", 1)) for name in names)
         return {request_id: name for name, kept, request_id in parts if int(kept) < second}
 
-    async def read(self, name: str) -> AsyncIterator[bytes]:
+    def read(self, name: str) -> AsyncIterator[bytes]:
         """Yield an upload in chunks; `FileNotFoundError` if it is not there."""
-        file = await self._folder.call(_open, name)
-        try:
-            while chunk := await self._folder.call(_read, file):
-                yield chunk
-        finally:
-            file.close()
+        return self._folder.read(name)
 
     async def delete(self, name: str) -> None:
         """Delete an upload, if it is there."""
@@ -50,31 +43,15 @@ class PendingUploads:
 
 
 def _write(fs: Any, root: str, name: str, source: BinaryIO) -> None:
-    with source, fs.open(f"{root}/{name}", "wb") as target:
-        shutil.copyfileobj(source, target, _COPY_BYTES)
-        if is_local(fs):
-            target.flush()
-            os.fsync(target.fileno())
+    copy_into(fs, root, name, source)
     if is_local(fs):
-        _sync_folder(root)
+        for path in (f"{root}/{name}", root):  # the file, and its name
+            _sync(path)
 
 
-def _open(fs: Any, root: str, name: str) -> BinaryIO:
-    file: BinaryIO = fs.open(f"{root}/{name}", "rb")
-    return file
-
-
-def _read(fs: Any, root: str, file: BinaryIO) -> bytes:
-    return file.read(_COPY_BYTES)
-
-
-def _sync_folder(path: str) -> None:
-    """Flush the names in a folder to the disk, if the system can."""
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        folder = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from PIL import Image
 
-from imgsvc_http.storage.kept_sources import KeptSources
 from tests.http.calls import assert_failure, call, upload, used
 from tests.http.playground.page import PICTURES
 from tests.http.service_process import Service, running
@@ -25,9 +22,10 @@ from tests.support.processes import listeners_of, private_memory
 
 pytestmark = pytest.mark.asyncio
 
-SOURCE_BYTES, SOURCE_SECONDS = 2**20, 40_000
+SOURCE_BYTES = 2**20
+SOURCES = "temporary-sources"
 KEY = "isk_of_a_local_playground"
-LEFT = f"{uuid.UUID(int=1)}_{'0' * 32}.jpg"
+LEFT = f"1000000000-3000-{uuid.UUID(int=1)}_{'0' * 32}.jpg"
 PHOTO = (PICTURES / "portrait.jpg").read_bytes()
 
 
@@ -40,14 +38,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "fetch.private_allowed": "127.0.0.1",
         "playground.key": KEY,
         "playground.source_bytes": SOURCE_BYTES,
-        "playground.source_seconds": SOURCE_SECONDS,
         "rate.requests": 100_000,
         "rate.period_seconds": 86_400,
     }
-    left = state / "playground" / LEFT
+    left = state / SOURCES / LEFT
     left.parent.mkdir(mode=0o700)
     left.write_bytes(PHOTO)
-    os.utime(left, (time.time() - SOURCE_SECONDS - 1,) * 2)
     with running(state, settings) as service:
         yield service
 
@@ -61,7 +57,7 @@ async def client(small: Service) -> AsyncIterator[aiohttp.ClientSession]:
 
 def kept(service: Service) -> dict[str, int]:
     """The sources of all keys."""
-    return {path.name: path.stat().st_size for path in (service.state / "playground").iterdir()}
+    return {path.name: path.stat().st_size for path in (service.state / SOURCES).iterdir()}
 
 
 def bitmap(number: int, size: int = 3000) -> bytes:
@@ -116,16 +112,6 @@ async def test_a_url_of_more_than_a_keys_share_is_refused_and_takes_nothing_from
     assert reply.status == 200
 
 
-async def test_a_file_of_more_than_a_keys_share_is_never_copied(tmp_path: Path) -> None:
-    sources = KeptSources(tmp_path / "kept", 600, 4000)
-    (tmp_path / "small").write_bytes(b"s" * 1000)
-    (tmp_path / "large").write_bytes(b"l" * 1001)
-    id_ = sources.keep("one", tmp_path / "small", ".jpg")
-    with pytest.raises(ValueError, match="1,000"):
-        sources.keep("two", tmp_path / "large", ".jpg")
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == [f"one_{id_}"]
-
-
 async def test_a_fetched_source_is_given_up_when_it_is_kept(
     client: aiohttp.ClientSession, small: Service
 ) -> None:
@@ -141,14 +127,13 @@ async def test_a_key_has_eight_sources(client: aiohttp.ClientSession) -> None:
     assert statuses == [404] + 8 * [200]
 
 
-async def test_a_source_stays_as_long_as_the_settings_say(
-    client: aiohttp.ClientSession, small: Service
-) -> None:
+async def test_a_source_stays_as_long_as_a_result(client: aiohttp.ClientSession, small: Service) -> None:
     id_ = await keep(client, bitmap(20))
-    (path,) = (small.state / "playground").glob(f"*{id_}")
-    for age, status in ((SOURCE_SECONDS // 2, 200), (SOURCE_SECONDS + 1, 404)):
-        os.utime(path, (time.time() - age,) * 2)
-        assert (await call(client, "GET", f"/playground/sources/{id_}")).status == status
+    (path,) = (small.state / SOURCES).glob(f"*{id_}")
+    expires, rest = path.name.split("-", 1)
+    assert -60 < int(expires) / 1000 - time.time() - 3600 <= 1
+    path.rename(path.with_name(f"{int(1000 * time.time())}-{rest}"))
+    assert (await call(client, "GET", f"/playground/sources/{id_}")).status == 404
 
 
 async def test_expired_sources_are_deleted(small: Service) -> None:

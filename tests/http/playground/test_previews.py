@@ -134,14 +134,14 @@ async def test_a_source_is_fetched_once_and_given_back(client: aiohttp.ClientSes
 
 
 async def test_only_pictures_are_kept(client: aiohttp.ClientSession, service: Service) -> None:
-    before = sorted((service.state / "playground").iterdir())
+    before = sorted((service.state / "temporary-sources").iterdir())
     reply = await upload(client, b"#!/bin/sh", name="script.jpg", path="/playground/sources")
     assert_failure(reply, 422, "unsupported_format")
     reply = await upload(client, PHOTO[:3000], path="/playground/sources")
     assert_failure(reply, 422, "corrupt_image")
     reply = await call(client, "POST", "/playground/sources", json={"url": "ftp://example.org/a.jpg"})
     assert_failure(reply, 422, "invalid_parameter")
-    assert sorted((service.state / "playground").iterdir()) == before
+    assert sorted((service.state / "temporary-sources").iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from imgsvc_batch.results import stage
 from imgsvc_core.errors import TargetError
 from imgsvc_core.targets import open_target
 from imgsvc_http.cache import files
-from imgsvc_http.storage.kept_sources import KeptSources
+from imgsvc_http.storage.preview_sources import PreviewSources
 from imgsvc_http.storage.temporary import TemporaryStorage
 
 _DATA = bytes(200_000)
@@ -47,7 +47,8 @@ def _cache(folder: Path) -> None:
 
 
 def _kept(folder: Path) -> None:
-    KeptSources(folder, 600, 10**9).keep(str(uuid4()), folder.parent / "source", ".png")
+    sources = PreviewSources(folder.as_uri(), 600, 10**9)
+    asyncio.run(sources.keep(str(uuid4()), folder.parent / "source", ".png", datetime.now(UTC)))
 
 
 def _batch(folder: Path) -> None:
