@@ -22,12 +22,11 @@ from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.layer_pictures import LayerFetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
-from imgsvc_http.gate.authentication import Authenticator
+from imgsvc_http.gate.authentication import Principal, principal_finder, signing_key_finder
 from imgsvc_http.gate.drain import InFlight
 from imgsvc_http.gate.pacing import RequestPacing
 from imgsvc_http.gate.quota import QuotaCounts
 from imgsvc_http.gate.rate_limit import RateLimiter, Rates
-from imgsvc_http.gate.signing_keys import SigningKeys
 from imgsvc_http.monitoring.access_log import AccessLog
 from imgsvc_http.monitoring.metrics import Metrics
 from imgsvc_http.monitoring.readiness import Readiness
@@ -46,7 +45,9 @@ from imgsvc_http.state import accounts, lease, reservations
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.lease import Lease
+from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.state.opening import prepare_state
+from imgsvc_http.state.signing_keys import KeyWithSecret
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.preview_sources import PreviewSources
@@ -64,6 +65,7 @@ _SWEEP_SECONDS = 30
 class Services:
     """The services that handlers use.
 
+    ``principals`` are the owners of API keys by the digests of their secrets.
     ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
     """
 
@@ -71,8 +73,8 @@ class Services:
     db: Database
     lease: Lease
     vault: Vault
-    authenticator: Authenticator
-    signing_keys: SigningKeys
+    principals: LookupCache[bytes, Principal]
+    signing_keys: LookupCache[str, KeyWithSecret]
     presets: KnownPresets
     rates: Rates
     quota: QuotaCounts
@@ -147,8 +149,8 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             db=db,
             lease=held,
             vault=vault,
-            authenticator=Authenticator(db, changes=process.changes),
-            signing_keys=SigningKeys(db, vault, changes=process.changes),
+            principals=LookupCache(principal_finder(db), changes=process.changes),
+            signing_keys=LookupCache(signing_key_finder(db, vault), changes=process.changes),
             presets=KnownPresets(db, settings.presets, changes=process.changes),
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),

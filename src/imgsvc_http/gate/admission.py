@@ -12,6 +12,7 @@ from imgsvc_http.gate.addresses import client_network
 from imgsvc_http.gate.authentication import Principal, secret_in
 from imgsvc_http.gate.rate_limit import RateKind, RateState
 from imgsvc_http.gate.ticket import Ticket
+from imgsvc_http.state.keys import digest_of
 from imgsvc_http.state.scopes import ADMIN
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ async def _principal(call: Call, access: Access) -> Principal | None:
     if not given or access.rate == "none":
         return None
     secret = secret_in(given[0])
-    return await call.services.authenticator.principal(secret) if secret else None
+    return await call.services.principals.get(digest_of(secret)) if secret else None
 
 
 def _check_scope(access: Access, principal: Principal | None) -> None:

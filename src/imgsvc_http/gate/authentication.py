@@ -1,22 +1,22 @@
-"""Authentication: API keys in requests, and the accounts that they belong to."""
+"""Authentication: keys in requests and in URLs, and the accounts that they belong to."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import attrs
 
-from imgsvc_http.runtime.shared_memory import ChangeMark
-from imgsvc_http.state import keys
+from imgsvc_http.runtime.clock import now
+from imgsvc_http.state import keys, signing_keys
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.failures import cannot_write
-from imgsvc_http.state.lookup_cache import SECONDS, SIZE, LookupCache
+from imgsvc_http.state.signing_keys import KeyWithSecret
+from imgsvc_http.state.vault import Vault
 
-LAST_USED_STEP = timedelta(hours=1)
-"""How often the use of a key is noted."""
+_LAST_USED_STEP = timedelta(hours=1)
 
 
 @attrs.frozen
@@ -31,46 +31,43 @@ class Principal:
     scopes: frozenset[str]
 
 
-class Authenticator:
-    """Finds the account that a secret belongs to, and caches it for a few seconds.
+def principal_finder(
+    db: Database, clock: Callable[[], datetime] = now
+) -> Callable[[bytes], Awaitable[Principal | None]]:
+    """Return a function that finds the owner of an active API key by the digest of its secret."""
 
-    Args:
-        db: the database.
-        seconds: how long an answer is cached, and how long a revoked key may still work on other nodes.
-        size: how many answers are cached.
-        changes: tells of changes by other processes of this node and by commands.
-        clock: gives the present moment.
-    """
-
-    def __init__(
-        self,
-        db: Database,
-        *,
-        seconds: float = SECONDS,
-        size: int = SIZE,
-        changes: ChangeMark | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._db = db
-        self._clock = clock
-        self._cache = LookupCache(self._find, seconds=seconds, size=size, changes=changes)
-
-    async def principal(self, secret: str) -> Principal | None:
-        """Return the owner of a secret, or None if no active key has it."""
-        return await self._cache.get(keys.digest_of(secret))
-
-    async def _find(self, digest: bytes) -> Principal | None:
-        """Return the owner of a secret as the database has it, and note the use of the key."""
-        now = self._clock()
-        key = await keys.find(self._db, digest, now)
+    async def find(digest: bytes) -> Principal | None:
+        moment = clock()
+        key = await keys.find(db, digest, moment)
         if key is None:
             return None
-        if key.last_used_at is None or now - key.last_used_at > LAST_USED_STEP:
-            await if_writable(keys.note_use(self._db, key.id, now))
+        if _is_due(key.last_used_at, moment):
+            await _if_writable(keys.note_use(db, key.id, moment))
         return Principal(key.account_id, key.id, frozenset(key.scopes))
 
+    return find
 
-async def if_writable(noting: Awaitable[None]) -> None:
+
+def signing_key_finder(
+    db: Database, vault: Vault, clock: Callable[[], datetime] = now
+) -> Callable[[str], Awaitable[KeyWithSecret | None]]:
+    """Return a function that finds an active signing key by its id."""
+
+    async def find(key_id: str) -> KeyWithSecret | None:
+        found, moment = await signing_keys.find(db, vault, key_id), clock()
+        if found is not None and _is_due(found.key.last_used_at, moment):
+            await _if_writable(signing_keys.note_use(db, key_id, moment))
+        return found
+
+    return find
+
+
+def _is_due(last_used_at: datetime | None, moment: datetime) -> bool:
+    """Return True if the use of a key is to be noted."""
+    return last_used_at is None or moment - last_used_at > _LAST_USED_STEP
+
+
+async def _if_writable(noting: Awaitable[None]) -> None:
     """Note the use of a key, unless the disk is full or the database only reads: the key works anyway."""
     try:
         await noting

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.gate.authentication import Authenticator, Principal
+from imgsvc_http.gate.authentication import Principal, principal_finder
 from imgsvc_http.state import accounts, keys
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
+from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.scopes import SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
@@ -25,13 +26,15 @@ pytestmark = pytest.mark.asyncio
 HOUR = timedelta(hours=1)
 
 
-def _authenticator(db: Database, now: datetime = NOW, seconds: float = 0) -> Authenticator:
-    return Authenticator(db, seconds=seconds, clock=lambda: now)
+def _principals(
+    db: Database, now: datetime = NOW, seconds: float = 0, size: int = 100
+) -> LookupCache[bytes, Principal]:
+    return LookupCache(principal_finder(db, lambda: now), seconds=seconds, size=size)
 
 
 async def test_a_secret_leads_to_its_account_key_and_scopes(db: Database, account: Account) -> None:
     made = await keys.create(db, account.id, name="site", scopes=["admin", "process"], now=NOW)
-    assert await _authenticator(db).principal(made.secret) == Principal(
+    assert await _principals(db).get(keys.digest_of(made.secret)) == Principal(
         account.id, made.key.id, frozenset({"process", "admin"})
     )
     assert made.key.scopes == ("process", "admin")
@@ -40,10 +43,10 @@ async def test_a_secret_leads_to_its_account_key_and_scopes(db: Database, accoun
 @pytest.mark.parametrize("guess", ["", "x", "isk_", "🔑", "\x00", "\ud800", "a" * 100_000])
 async def test_guesses_lead_nowhere(db: Database, account: Account, guess: str) -> None:
     made = await keys.create(db, account.id, now=NOW)
-    authenticator = _authenticator(db, seconds=60)
+    principals = _principals(db, seconds=60)
     for secret in (guess, made.secret + guess + "x", made.secret[:-1], made.secret.upper(), made.key.id):
-        assert await authenticator.principal(secret) is None
-        assert await authenticator.principal(secret) is None
+        assert await principals.get(keys.digest_of(secret)) is None
+        assert await principals.get(keys.digest_of(secret)) is None
 
 
 async def test_only_the_digest_of_a_secret_is_kept(db: Database, account: Account) -> None:
@@ -72,9 +75,9 @@ async def test_rotation_lets_the_old_secret_work_for_its_grace(db: Database, acc
     assert new.key.id == old.key.id
     assert new.key.previous_until == NOW + HOUR
     for moment, works in ((NOW, True), (NOW + HOUR - timedelta(microseconds=1), True), (NOW + HOUR, False)):
-        authenticator = _authenticator(db, moment)
-        assert (await authenticator.principal(old.secret) is not None) == works
-        assert await authenticator.principal(new.secret) is not None
+        principals = _principals(db, moment)
+        assert (await principals.get(keys.digest_of(old.secret)) is not None) == works
+        assert await principals.get(keys.digest_of(new.secret)) is not None
 
 
 async def test_a_second_rotation_ends_the_first_secret(db: Database, account: Account) -> None:
@@ -83,14 +86,14 @@ async def test_a_second_rotation_ends_the_first_secret(db: Database, account: Ac
         rotated = await keys.rotate(db, made[0].key.id, grace=HOUR, now=NOW)
         assert rotated is not None
         made.append(rotated)
-    found = [await _authenticator(db).principal(item.secret) is not None for item in made]
+    found = [await _principals(db).get(keys.digest_of(item.secret)) is not None for item in made]
     assert found == [False, True, True]
 
 
 async def test_rotation_without_grace(db: Database, account: Account) -> None:
     old = await keys.create(db, account.id, now=NOW)
     await keys.rotate(db, old.key.id, grace=timedelta(), now=NOW)
-    assert await _authenticator(db).principal(old.secret) is None
+    assert await _principals(db).get(keys.digest_of(old.secret)) is None
 
 
 async def test_revoked_keys_are_dead_with_all_their_secrets(db: Database, account: Account) -> None:
@@ -99,7 +102,7 @@ async def test_revoked_keys_are_dead_with_all_their_secrets(db: Database, accoun
     assert new is not None
     assert await keys.revoke(db, old.key.id, now=NOW)
     for secret in (old.secret, new.secret):
-        assert await _authenticator(db).principal(secret) is None
+        assert await _principals(db).get(keys.digest_of(secret)) is None
     assert not await keys.revoke(db, old.key.id, now=NOW)
     assert await keys.rotate(db, old.key.id, grace=HOUR, now=NOW) is None
     assert [key.revoked_at for key in await keys.list_all(db)] == [NOW]
@@ -120,12 +123,12 @@ async def test_names_that_cannot_be_kept_are_refused(db: Database, account: Acco
 
 async def test_answers_are_remembered_for_a_while_only(db: Database, account: Account) -> None:
     made = await keys.create(db, account.id, now=NOW)
-    remembering = _authenticator(db, seconds=2)
-    assert await remembering.principal(made.secret) is not None
+    remembering = _principals(db, seconds=2)
+    assert await remembering.get(keys.digest_of(made.secret)) is not None
     await keys.revoke(db, made.key.id, now=NOW)
-    assert await remembering.principal(made.secret) is not None
+    assert await remembering.get(keys.digest_of(made.secret)) is not None
     async with asyncio.timeout(60):
-        while await remembering.principal(made.secret) is not None:
+        while await remembering.get(keys.digest_of(made.secret)) is not None:
             await asyncio.sleep(0.1)
 
 
@@ -133,20 +136,20 @@ async def test_guesses_do_not_drive_out_known_keys_nor_fill_the_memory(
     db: Database, account: Account
 ) -> None:
     made = await keys.create(db, account.id, now=NOW)
-    small = Authenticator(db, seconds=60, size=5, clock=lambda: NOW)
-    assert await small.principal(made.secret) is not None
+    small = _principals(db, seconds=60, size=5)
+    assert await small.get(keys.digest_of(made.secret)) is not None
     for index in range(20):
-        assert await small.principal(f"guess {index}") is None
+        assert await small.get(keys.digest_of(f"guess {index}")) is None
     await keys.revoke(db, made.key.id, now=NOW)
-    assert await small.principal(made.secret) is not None
+    assert await small.get(keys.digest_of(made.secret)) is not None
 
 
 async def test_many_requests_of_a_key_ask_the_database_once(db: Database, account: Account) -> None:
     """Or the requests of others wait behind those of a key whose answer has expired."""
     made, statements = await keys.create(db, account.id, now=NOW), list[str]()
     event.listen(db.engine, "before_cursor_execute", lambda *args: statements.append(args[2].split()[0]))
-    asking = _authenticator(db)
-    found = await asyncio.gather(*(asking.principal(made.secret) for _ in range(300)))
+    asking = _principals(db)
+    found = await asyncio.gather(*(asking.get(keys.digest_of(made.secret)) for _ in range(300)))
     assert {principal.key_id for principal in found if principal} == {made.key.id}
     assert [word for word in statements if word in ("SELECT", "UPDATE")] == ["SELECT", "UPDATE"]
 
@@ -155,7 +158,7 @@ async def test_the_last_use_is_noted_by_the_hour(db: Database, account: Account)
     made = await keys.create(db, account.id, now=NOW)
 
     async def used_at(now: datetime) -> datetime | None:
-        await _authenticator(db, now).principal(made.secret)
+        await _principals(db, now).get(keys.digest_of(made.secret))
         return (await keys.list_all(db))[0].last_used_at
 
     assert await used_at(NOW) == NOW
@@ -170,14 +173,14 @@ async def test_an_answer_from_memory_takes_a_small_part_of_one_from_the_database
         account = await accounts.create(db, company="A", plan="p", period="monthly", quota=1, now=NOW)
         made = await keys.create(db, account.id, now=NOW)
 
-        async def seconds(authenticators: list[Authenticator]) -> float:
+        async def seconds(asked: list[LookupCache[bytes, Principal]]) -> float:
             started = time.process_time()
-            for authenticator in authenticators:
-                assert await authenticator.principal(made.secret) is not None
+            for principals in asked:
+                assert await principals.get(keys.digest_of(made.secret)) is not None
             return time.process_time() - started
 
-        asked_before = Authenticator(db)
+        asked_before = _principals(db, seconds=60)
         await seconds([asked_before])
         assert await seconds([asked_before] * 100) < 0.3 * await seconds(
-            [Authenticator(db) for _ in range(100)]
+            [_principals(db) for _ in range(100)]
         )

@@ -9,11 +9,13 @@ import pytest
 from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.gate.signing_keys import SigningKeys
+from imgsvc_http.gate.authentication import signing_key_finder
 from imgsvc_http.state import accounts, signing_keys
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.encrypted import check_all, reencrypt_all
+from imgsvc_http.state.lookup_cache import LookupCache
+from imgsvc_http.state.signing_keys import KeyWithSecret
 from imgsvc_http.state.tables import SigningKeyRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault, new_master_key
 from imgsvc_urls import Signer, verify
@@ -23,8 +25,10 @@ pytestmark = pytest.mark.asyncio
 HOUR = timedelta(hours=1)
 
 
-def _keys(db: Database, vault: Vault, now: datetime = NOW, seconds: float = 0) -> SigningKeys:
-    return SigningKeys(db, vault, seconds=seconds, clock=lambda: now)
+def _keys(
+    db: Database, vault: Vault, now: datetime = NOW, seconds: float = 0
+) -> LookupCache[str, KeyWithSecret]:
+    return LookupCache(signing_key_finder(db, vault, lambda: now), seconds=seconds)
 
 
 async def test_a_key_signs_urls_that_its_secret_verifies(
