@@ -35,8 +35,8 @@ class NodeProcess:
     processes: int = 1
     is_supervised: bool = False
     first_start: bool = True
-    counts: InterprocessCounts | None = attrs.field(default=None, repr=False)
-    counts_of_pictures: InterprocessCounts | None = attrs.field(default=None, repr=False)
+    counts: InterprocessCounts = attrs.field(factory=InterprocessCounts, repr=False)
+    counts_of_pictures: InterprocessCounts = attrs.field(factory=InterprocessCounts, repr=False)
     changes: ChangeMark = attrs.field(factory=ChangeMark, repr=False)
     running: SharedNumbers = attrs.field(
         default=attrs.Factory(lambda process: SharedNumbers(process.processes), takes_self=True), repr=False

@@ -25,7 +25,6 @@ from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
-from imgsvc_http.gate.interprocess_counts import InterprocessCounts
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.routing import methods_at
 from imgsvc_http.runtime.clock import now
@@ -218,8 +217,6 @@ def _serve_supervised(
         node = NodeProcess(
             processes=processes,
             is_supervised=True,
-            counts=InterprocessCounts(),
-            counts_of_pictures=InterprocessCounts(),
             changes=ChangeMark(folder),
             forkserver=forkserver,
         )

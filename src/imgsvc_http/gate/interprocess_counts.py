@@ -7,6 +7,7 @@ import hashlib
 import mmap
 import os
 import struct
+import weakref
 
 _ENTRY = struct.Struct("<16sQq")
 """The digest of a key, its count, and the number of the window that it is of."""
@@ -17,7 +18,7 @@ _BUCKETS = 4096
 
 
 class InterprocessCounts:
-    """Counts requests of a window for all processes that are forked afterwards.
+    """Counts requests of a window for this process and all that are forked afterwards.
 
     The size is fixed, whatever clients send. When a bucket is full, the smallest count in it is forgotten, so
     that a flood of keys that are used once cannot push out one that is used often.
@@ -27,6 +28,7 @@ class InterprocessCounts:
         self._memory = mmap.mmap(-1, _BUCKETS * _BUCKET_BYTES)
         # The system releases record locks of a process that dies.
         self._locks = os.memfd_create("counts")
+        weakref.finalize(self, os.close, self._locks)
 
     def add(self, key: str, window: int) -> int:
         """Add one to the count of a key in a window. Counts of other windows end. Return the count."""

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -48,21 +47,6 @@ class RateState:
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(self.reset_seconds),
         }
-
-
-class WindowCounts:
-    """Counts requests of a window in memory."""
-
-    def __init__(self) -> None:
-        self._window = -1
-        self._counts: Counter[str] = Counter()
-
-    def add(self, key: str, window: int) -> int:
-        """Add one to the count of a key in a window. Counts of other windows end. Return the count."""
-        if window != self._window:
-            self._window, self._counts = window, Counter()
-        self._counts[key] += 1
-        return self._counts[key]
 
 
 class RedisCounts:
@@ -141,7 +125,7 @@ class RateLimiter:
         self._limit = requests
         self._period = period_seconds
         self._clock = clock
-        self._counts = counts or WindowCounts()
+        self._counts = counts or InterprocessCounts()
         self._shared = RedisCounts(cache_url, period_seconds) if cache_url else None
         self._timeout_seconds = timeout_seconds
         self._shared_again_at = 0.0
