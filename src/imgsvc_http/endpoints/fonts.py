@@ -6,13 +6,13 @@ import hashlib
 from collections import OrderedDict
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from imgsvc_core import fonts
 from imgsvc_http.answering.conditions import is_known
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.answering.json_schema import FILE, path_parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
@@ -58,26 +58,8 @@ _SAMPLES: OrderedDict[str, bytes] = OrderedDict()
 """Samples by family. A process reads the fonts once, so they stay as they are."""
 
 
+_KNOWN: dict[str, Any] = {"tag": "Playground", "scope": "process"}
 ROUTES = (
-    Route(
-        "GET",
-        "/playground/fonts.json",
-        families,
-        "Fonts of texts",
-        "Playground",
-        answer=Fonts,
-        scope="process",
-    ),
-    Route(
-        "GET",
-        "/playground/fonts/{family}",
-        sample,
-        "A sample of a font",
-        "Playground",
-        parameters=(path_parameter("family", "A family of fonts."),),
-        replies={200: ("The sample.", {"image/png": FILE})},
-        failures=(404,),
-        scope="process",
-        is_queued=True,
-    ),
+    Route("GET", "/playground/fonts.json", families, "Fonts of texts", answer=Fonts, **_KNOWN),
+    Route("GET", "/playground/fonts/{family}", sample, "A sample of a font", is_queued=True, **_KNOWN),
 )

@@ -19,13 +19,12 @@ from imgsvc_core import FORMATS
 from imgsvc_http.answering.answers import Preview, documented
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.answering.header_fields import combined
-from imgsvc_http.answering.json_schema import FILE, form_schema, path_parameter
 from imgsvc_http.answering.responses import Response, finished, picture
 from imgsvc_http.call import Call
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
 from imgsvc_http.gate import quota
 from imgsvc_http.pipeline import Source, own_storage
-from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request, request_body_schema
+from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.storage.source_files import Allocate
@@ -258,84 +257,36 @@ def _owner(call: Call) -> str:
     return key_id
 
 
-_SIDE = {"type": "integer", "minimum": 1, "maximum": _MOST_SIDE}
-_WINDOW = {
-    "type": ["object", "null"],
-    "properties": {"width": _SIDE, "height": _SIDE},
-    "required": ["width", "height"],
-}
-_LOOKS = {
-    "type": ["array", "null"],
-    "items": {"type": "number", "minimum": 1, "maximum": _HIGHEST_LOOK},
-    "minItems": 1,
-    "maxItems": _MOST_LOOKS,
-}
-
-
-def _body_schema(**more: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a body with a request and more."""
-    properties = {"request": request_body_schema(fetching=False), **more}
-    return {"type": "object", "properties": properties, "required": ["request"]}
-
-
-_SOURCE = path_parameter("source", "Id of a kept source, or the name of an example.")
-
+_KNOWN: dict[str, Any] = {"tag": "Playground", "scope": "process"}
 ROUTES = (
     Route(
         "POST",
         "/playground/sources",
         keep,
         "Keep a source for previews",
-        "Playground",
         answer=KeptSourceAnswer,
-        bodies={
-            "multipart/form-data": form_schema(),
-            "application/json": {
-                "type": "object",
-                "properties": {"url": {"type": "string"}},
-                "required": ["url"],
-            },
-        },
-        failures=(424,),
-        scope="process",
         is_queued=True,
+        **_KNOWN,
     ),
-    Route(
-        "GET",
-        "/playground/sources/{source}",
-        original,
-        "A kept source",
-        "Playground",
-        parameters=(_SOURCE,),
-        replies={200: ("The picture.", {"image/*": FILE})},
-        failures=(404,),
-        scope="process",
-    ),
+    Route("GET", "/playground/sources/{source}", original, "A kept source", **_KNOWN),
     Route(
         "POST",
         "/playground/previews/{source}",
         preview,
         "A preview",
-        "Playground",
         answer=Preview,
-        parameters=(_SOURCE,),
-        bodies={"application/json": _body_schema(window=_WINDOW)},
-        failures=(402, 404),
-        scope="process",
         binary=True,
         is_queued=True,
+        **_KNOWN,
     ),
     Route(
         "POST",
         "/playground/scores/{source}",
         scores,
         "Size and look of a result",
-        "Playground",
         answer=Scores,
-        parameters=(_SOURCE,),
-        bodies={"application/json": _body_schema(looks=_LOOKS)},
-        failures=(402, 404),
-        scope="process",
         is_queued=True,
+        **_KNOWN,
     ),
 )
+"""They are no part of the interface, so only their answers are described, for the pages."""
