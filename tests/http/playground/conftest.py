@@ -12,8 +12,9 @@ import pytest
 
 from tests.support import browser, forked_services
 
-WAIT_MS = 60_000  # machines that run tests may be busy
+WAIT_MS = 120_000  # machines that run tests may be busy
 VIEWPORT = {"width": 1280, "height": 800}
+LOADED = """[...document.querySelectorAll(".canvas img")].every(one => one.complete && one.naturalWidth)"""
 
 
 @attrs.frozen
@@ -77,7 +78,8 @@ def idle_pages() -> list[Any]:
 def open_page(chromium: Any, playground: str, idle_pages: list[Any]) -> Iterator[Open]:
     """Open the playground with a request in its address; nothing may go wrong that a test does not expect.
 
-    Tests that listen to a page, or leave more in it than routes, ask for one of their own.
+    Tests that listen to a page, or leave more in it than routes, ask for one of their own. A page is
+    ready when it shows the pixels of both pictures, and asks for no others.
     """
     contexts: list[Any] = []
     pages: list[tuple[Any, Mapping[str, Callable[[Any], None]]]] = []
@@ -110,6 +112,8 @@ def open_page(chromium: Any, playground: str, idle_pages: list[Any]) -> Iterator
         if ready:
             page.get_by_alt_text("Result").wait_for()
             page.get_by_alt_text("Original").wait_for()
+            page.locator(".stage[aria-busy=false]").wait_for()
+            until(page, LOADED)
         return Opened(page, troubles)
 
     yield open_page

@@ -119,12 +119,13 @@ def test_a_new_request_appears_by_itself(open_page: Open, service: Service) -> N
 
 def test_an_answer_that_takes_longer_than_the_interval_is_shown(open_page: Open, service: Service) -> None:
     page = open_page().page
-    page.clock.install()
+    page.clock.install(time=0)
     held: list[Any] = []
     page.route("**/1.0/account", lambda route: held.append(route))
     page.get_by_role("textbox", name="API key").fill(service.key)
     with page.expect_request("**/1.0/account"):
         page.keyboard.press("Enter")
+    page.clock.pause_at(60)
     page.clock.run_for(60_000)
     held.pop(0).continue_()
     section(page, "Usage").get_by_role("meter").wait_for()

@@ -111,17 +111,17 @@ def test_formats_are_compared_by_some_numbers_and_no_picture_is_loaded(open_page
     """At 50 kB/s they would take long: the service scores them, and sends what is looked at."""
     page = open_page(own=True).page
     page.locator(".stage[aria-busy=false]").wait_for()
-    answers: list[Any] = []
-    page.on("requestfinished", lambda request: answers.append((request.url, request.sizes())))
+    finished: list[Any] = []
+    page.on("requestfinished", lambda request: finished.append(request))
     page.get_by_role("tab", name="Formats").click()
     page.locator(".formats[aria-busy=false]").wait_for()
-    asked_for = {url.split("/playground/")[1] for url, _ in answers} - {"icon.svg"}  # of the tab
+    asked_for = {one.url.split("/playground/")[1] for one in finished} - {"icon.svg"}  # of the tab
     assert asked_for == {"scores/portrait.jpg"}
-    assert sum(sizes["responseBodySize"] for _, sizes in answers) < 10_000
+    assert sum(one.sizes()["responseBodySize"] for one in finished) < 10_000
     with page.expect_request_finished(lambda request: "previews" in request.url):
         page.get_by_role("button", name="webp", exact=True).click()
     expect_summary(page, "webp")
-    assert sum("previews" in url for url, _ in answers) == 1
+    assert sum("previews" in one.url for one in finished) == 1
 
 
 def test_rows_are_of_the_request_that_is_shown(open_page: Open) -> None:

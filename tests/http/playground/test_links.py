@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from tests.http.playground.conftest import Open, until
-from tests.http.playground.page import asked, expect_summary, number
+from tests.http.playground.page import asked, copied, expect_summary, number
 
 
 def test_a_link_shows_the_same_again(open_page: Open) -> None:
@@ -13,8 +13,7 @@ def test_a_link_shows_the_same_again(open_page: Open) -> None:
     number(page, "resize-width").fill("64")
     page.keyboard.press("Tab")
     expect_summary(page, "64 × ")
-    page.get_by_role("button", name="Copy link").click()
-    link = page.evaluate("navigator.clipboard.readText()")
+    link = copied(page, "Copy link")
     assert "isk_" not in link
     again = open_page(link.partition("#")[2]).page
     expect_summary(again, "gif", "64 × ")

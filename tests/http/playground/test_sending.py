@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ from tests.http.playground.conftest import Open, until
 from tests.http.playground.page import PICTURES, expect_summary, number, slider
 from tests.support import encoded
 
-SLOW_BYTES_PER_SECOND = 50_000
+SLOW_BYTES_PER_SECOND = 5_000
 
 
 def photograph() -> dict[str, Any]:
-    """A file that takes seconds over a slow connection."""
+    """A file that takes half a minute over a slow connection."""
     request = {"scale": {"size": 2}, "output": {"quality": 92}}
     data = imgsvc.process(PICTURES / "portrait.jpg", request).data
-    assert len(data) > 2 * SLOW_BYTES_PER_SECOND
+    assert len(data) > 20 * SLOW_BYTES_PER_SECOND
     return {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": data}
 
 
@@ -34,16 +35,16 @@ def sendings(page: Any) -> list[int]:
     return found
 
 
-def slow(page: Any) -> None:
-    page.context.new_cdp_session(page).send(
-        "Network.emulateNetworkConditions",
-        {
-            "offline": False,
-            "latency": 0,
-            "downloadThroughput": SLOW_BYTES_PER_SECOND,
-            "uploadThroughput": SLOW_BYTES_PER_SECOND,
-        },
-    )
+def slow(page: Any) -> Callable[[], None]:
+    """Let the network of a page be slow. Return what makes it fast again."""
+    session = page.context.new_cdp_session(page)
+
+    def let_pass(bytes_per_second: int) -> None:
+        throughput = dict.fromkeys(("downloadThroughput", "uploadThroughput"), bytes_per_second)
+        session.send("Network.emulateNetworkConditions", {"offline": False, "latency": 0, **throughput})
+
+    let_pass(SLOW_BYTES_PER_SECOND)
+    return lambda: let_pass(-1)
 
 
 def test_a_picture_is_sent_once_over_a_slow_network(open_page: Open) -> None:
@@ -51,10 +52,11 @@ def test_a_picture_is_sent_once_over_a_slow_network(open_page: Open) -> None:
     page = opened.page
     sent, asked = sendings(page), []
     page.on("request", lambda one: asked.append(one.post_data) if "/previews/" in one.url else None)
-    slow(page)
+    speed_up = slow(page)
     page.get_by_label("Picture file").set_input_files(photograph())
     page.locator(".waiting", has_text="Sending mine.jpg: ").wait_for()
     assert "portrait.jpg" in page.locator(".source-facts").inner_text()  # as the picture that is still shown
+    speed_up()
     expect_summary(page, "800 × 1024")
     assert page.locator(".waiting").count() == 0
     for width in (90, 80, 70):
@@ -71,11 +73,12 @@ def test_sending_a_picture_ends_when_another_one_is_chosen(open_page: Open) -> N
     page = open_page(own=True).page
     failures: list[str] = []
     page.on("requestfailed", lambda request: failures.append(request.url.rpartition("/")[2]))
-    slow(page)
+    speed_up = slow(page)
     page.get_by_label("Picture file").set_input_files(photograph())
     page.locator(".waiting", has_text="Sending mine.jpg: ").wait_for()
     file = {"name": "other.png", "mimeType": "image/png", "buffer": encoded.png().data}
     page.get_by_label("Picture file").set_input_files(file)
+    speed_up()
     page.locator(".source-facts", has_text="other.png").wait_for()
     assert failures == ["sources"]
     assert page.get_by_role("alert").count() == 0
@@ -83,12 +86,18 @@ def test_sending_a_picture_ends_when_another_one_is_chosen(open_page: Open) -> N
 
 def test_a_sending_that_failed_is_repeated(open_page: Open) -> None:
     page = open_page(own=True).page
-    sent = sendings(page)
-    page.route("**/playground/sources", lambda route: route.abort("connectionreset"), times=1)
+    sent, failed = sendings(page), list[Any]()
+
+    def fail(route: Any) -> None:
+        failed.append(route)
+        route.abort("connectionreset")
+
+    page.route("**/playground/sources", fail)
     page.get_by_label("Picture file").set_input_files(photograph())
     page.get_by_role("alert").filter(has_text="cannot be reached").wait_for()
+    page.unroute("**/playground/sources")
     expect_summary(page, "800 × 1024")
-    assert len(sent) == 2
+    assert len(sent) == len(failed) + 1
     assert page.get_by_role("alert").count() == 0
 
 
