@@ -49,15 +49,11 @@ from imgsvc_core.spec import (
     OPERATIONS,
     Background,
     Color,
-    Gradient,
-    Layer,
     Operation,
     Output,
     Param,
-    Picture,
     Redact,
     Request,
-    Shape,
     Spec,
     Watermark,
     adjust,
@@ -82,10 +78,12 @@ if TYPE_CHECKING:
     from imgsvc_core.processing import process, process_variants, to_numpy
     from imgsvc_core.sheets import contact_sheet
     from imgsvc_core.similarity.comparison import Similarity, compare
+    from imgsvc_core.spec.layers import Gradient, Layer, Picture, Shape
 
 __version__ = "1.0.0"
 
-# These load libvips or an event loop, which take time where requests are written or headers read.
+# These load libvips or an event loop, which take time where requests are written or headers read, or what few
+# requests ask for.
 __getattr__ = names_later(
     __name__,
     {
@@ -94,6 +92,7 @@ __getattr__ = names_later(
         "processing": ("process", "process_variants", "to_numpy"),
         "sheets": ("contact_sheet",),
         "similarity.comparison": ("Similarity", "compare"),
+        "spec.layers": ("Gradient", "Layer", "Picture", "Shape"),
     },
     present=True,
 )

@@ -34,23 +34,18 @@ from imgsvc_core.formats.saving import Encoded
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.limits import Limits, check_memory, check_threads, limits_or
-from imgsvc_core.pixels.border_search import find_border
 from imgsvc_core.pixels.colorspace import told_by_pixels
-from imgsvc_core.pixels.face_search import find_faces
 from imgsvc_core.pixels.render import render
-from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks, receive_pictures
 from imgsvc_core.plan import Plan, Seen, compile_plan, redacts_faces, wants_faces
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.plan import decodings
-from imgsvc_core.plan.redaction import redaction_of
 from imgsvc_core.plan.seen import NOTHING_SEEN, Sides
 from imgsvc_core.sources.kept_pixels import loaded
 from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
-from imgsvc_core.spec.thumbor_filters import NinePatch
 from imgsvc_core.targets.encoding import encode, of_original
 from imgsvc_core.targets.pending import Pending
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
@@ -58,6 +53,8 @@ from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, 
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks
 
 _DEFAULT_LIMITS = Limits()
 _FEW_PIXELS = 1 << 18
@@ -266,7 +263,7 @@ class _Job:
 
     source: Source
     limits: Limits
-    watermarks: ReceivedWatermarks
+    watermarks: Mapping[str, Source]
     deadline: Deadline
     started: float
     name: str | None = None
@@ -306,12 +303,15 @@ def _run(
     opened = open_bytes(source, limits, name=options.get("name")) if is_at_hand(source) else source
     marks: dict[str, Source] = {}
     for one in wanted:
-        with _naming(one.variant):
-            receive_pictures(marks, one.spec, watermarks, limits, deadline)
+        if one.spec.pictures or one.spec.layers:
+            from imgsvc_core.pixels.watermarks import receive_pictures
+
+            with _naming(one.variant):
+                receive_pictures(marks, one.spec, watermarks, limits, deadline)
     job = _Job(
         source=opened,
         limits=limits,
-        watermarks=ReceivedWatermarks(marks, limits, deadline),
+        watermarks=marks,
         deadline=deadline,
         started=started,
         **options,
@@ -472,6 +472,8 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
     every = any(redacts_faces(one.spec) for one in wanted)
     faces: tuple[tuple[Face, ...], ...] | None = None
     if every or any(wants_faces(one.spec) for one in wanted):
+        from imgsvc_core.pixels.face_search import find_faces
+
         faces = find_faces(opened, job.limits, job.deadline, all_frames=every)
     hidden = tuple(face for frame in faces or () for face in frame) if every else None
     borders: dict[tuple[Trim, tuple[Redact, ...]], Box] = {}
@@ -479,15 +481,26 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[_Wanted]) -> Seen:
     for one in wanted:
         trim, redact = one.spec.trim, one.spec.redact
         if trim is not None and trim.box is None and (trim, redact) not in borders:
+            from imgsvc_core.pixels.border_search import find_border
+            from imgsvc_core.plan.redaction import redaction_of
+
             with _naming(one.variant):
                 redaction = redaction_of(redact, opened.info, hidden)
             borders[trim, redact] = find_border(opened, trim, job.limits, job.deadline, redaction)
         for item in one.spec.filter:
+            from imgsvc_core.spec.thumbor_filters import NinePatch
+
             if isinstance(item, NinePatch) and item.id not in frames:
                 with _naming(one.variant):
-                    frames[item.id] = job.watermarks.sides(item.id)
+                    frames[item.id] = _watermarks(job).sides(item.id)
     first = None if faces is None else faces[0]
     return Seen(faces=first, faces_of_frames=hidden, borders=borders, frames=frames)
+
+
+def _watermarks(job: _Job) -> ReceivedWatermarks:
+    from imgsvc_core.pixels.watermarks import ReceivedWatermarks  # few requests lay pictures over another
+
+    return ReceivedWatermarks(job.watermarks, job.limits, job.deadline)
 
 
 def _compile(job: _Job, one: _Wanted, info: ImageInfo, seen: Seen) -> Plan:
@@ -515,7 +528,7 @@ def _make(
     """Render a decoded image. Encode it if there is a target, or compute its pixels."""
     loaded = time.perf_counter()
     with translate_errors(plan.info.format):
-        rendered = render(image, plan, partial(job.watermarks.picture, memory=plan.memory))
+        rendered = render(image, plan, lambda *asked: _watermarks(job).picture(*asked, memory=plan.memory))
         image = rendered.image
         if not isinstance(image, Raster):
             image = job.deadline.watch(image)

@@ -16,8 +16,9 @@ from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
-from imgsvc_core.plan.pipeline import WORKS, Opacity, Sharpen, Unsharp, apply, build_steps
+from imgsvc_core.plan.pipeline import apply, build_steps
 from imgsvc_core.plan.redaction import Covered, Redaction
+from imgsvc_core.plan.works import WORKS, Opacity, Sharpen, Unsharp
 from imgsvc_core.spec import Blur, Border, Color, Layer, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import internal as own
 from imgsvc_core.spec import thumbor_filters as fx

@@ -17,8 +17,9 @@ from imgsvc_core.pixels.spatial.blur import BLURS
 from imgsvc_core.plan import Seen, compile_plan, pipeline, steps
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
-from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, WORK_OF_FILTERS, WORKS, Apply, build_steps
+from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, Apply, build_steps
 from imgsvc_core.plan.steps import CropBox, Step
+from imgsvc_core.plan.works import WORK_OF_FILTERS, WORKS, WORKS_OF_PHASES
 from imgsvc_core.spec import FILTERS, OPERATIONS, Filter, Spec
 from imgsvc_core.spec.internal import INTERNAL_FILTERS
 from imgsvc_core.spec.thumbor_filters import Grayscale, Inscription, QuarterTurn, Rescale
@@ -207,7 +208,8 @@ def test_each_step_and_each_work_has_its_function_of_pixels(name: str) -> None:
 def test_the_pipeline_lists_all_kinds_of_steps() -> None:
     assert set(FUNCTIONS) == KINDS
     for stage in PIPELINE:
-        assert stage.made_by.items() <= {**FUNCTIONS, **WORKS}.items()
+        assert stage.made_by.items() <= FUNCTIONS.items()
+    assert set(WORKS_OF_PHASES) <= set(PHASES)
 
 
 @given(specs())
@@ -216,7 +218,7 @@ def test_each_stage_leads_to_the_steps_that_it_lists(spec: Spec) -> None:
         built = build_steps(spec.simplified(), attrs.evolve(PHOTO, orientation=6)).planned
     except ImgsvcError:
         return
-    listed = {stage.name: stage.made_by for stage in PIPELINE}
+    listed = {stage.name: {*stage.made_by, *WORKS_OF_PHASES.get(stage.name, ())} for stage in PIPELINE}
     for planned in built:
         step = planned.step
         assert type(step.asked if isinstance(step, Apply) else step) in listed[planned.phase]

@@ -21,8 +21,8 @@ from imgsvc_core.spec import (
     unparse,
 )
 from imgsvc_core.spec.kinds import AspectRatio, Boolean, Choice, HexColor, Integer, Number, Text, Words
-from imgsvc_core.spec.layers.length import LengthKind
 from imgsvc_core.spec.layers.text import Content
+from imgsvc_core.spec.length import LengthKind
 from imgsvc_core.spec.parts import PartKind, PartsKind
 
 

@@ -67,7 +67,10 @@ def preload() -> None:
     from PIL import Image, WebPImagePlugin  # noqa: F401
 
     import imgsvc_core.pixels.layers.laying
+    import imgsvc_core.pixels.pointwise
     import imgsvc_core.pixels.reduction
+    import imgsvc_core.pixels.watermarks
+    import imgsvc_core.plan.works
     import imgsvc_core.processing  # noqa: F401
     from imgsvc_core import formats
     from imgsvc_core.formats.jpeg import jpegli, turbojpeg

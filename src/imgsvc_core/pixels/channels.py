@@ -6,12 +6,15 @@ Colors are weighted so that invisible ones do not bleed into visible ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import bands_of
 from imgsvc_core.formats.vips import usual_interpretation
-from imgsvc_core.spec.thumbor_filters import WithoutAlpha
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.thumbor_filters import WithoutAlpha
 
 _DEEP_WHITE = 65535
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pyvips
@@ -26,13 +26,15 @@ from imgsvc_core._runtime.vipsimage import (
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
-from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.pixels.steps import Marks, Run, ScaledFrame
 from imgsvc_core.plan import Plan, steps
 from imgsvc_core.plan.decoding import MOST_LAID_IN_ARRAY
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.pipeline import FUNCTIONS, Apply
 from imgsvc_core.plan.steps import PlannedStep, Step
+
+if TYPE_CHECKING:
+    from imgsvc_core.pixels.layers.drawn import Drawn
 
 _BOX_OF = "layers.laying:box_of"
 

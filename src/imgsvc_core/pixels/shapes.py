@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyvips
 
 from imgsvc_core.pixels.blending import band_values, fit_for, mix, to_rgb
 from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.spec import Border, Color, Mask, Padding
-from imgsvc_core.spec.thumbor_filters import RoundCorners
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.thumbor_filters import RoundCorners
 
 _SQUARE = 1e-6  # the radius of a corner that is not rounded
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
 import pyvips
@@ -21,18 +21,20 @@ from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.pixels import colorspace, resampling, shapes
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import is_deep
-from imgsvc_core.pixels.layers.drawn import Drawn
 from imgsvc_core.plan import Plan, steps, turns
 from imgsvc_core.plan.decoding import area_at_hand, pixels_for
 from imgsvc_core.plan.geometry import Area, Box, Size
-from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.steps import Step
 from imgsvc_core.spec import Color
-from imgsvc_core.spec.thumbor_filters import Mark
+
+if TYPE_CHECKING:
+    from imgsvc_core.pixels.layers.drawn import Drawn
+    from imgsvc_core.plan.layers import Laid
+    from imgsvc_core.spec.thumbor_filters import Mark
 
 T = TypeVar("T")
 
-Marks = Callable[[Mark | Laid, Size, int], pyvips.Image]
+Marks: TypeAlias = "Callable[[Mark | Laid, Size, int], pyvips.Image]"
 """A function that returns the picture laid over a frame of a size, while others hold some bytes."""
 
 _NEGLIGIBLE = 1e-6  # parts of a pixel by which lengths may be rounded

@@ -19,7 +19,6 @@ from imgsvc_core.plan import turns
 from imgsvc_core.plan.decoding import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.memory import border_search_bound, memory_bound
 from imgsvc_core.plan.pipeline import Apply, build_steps
 from imgsvc_core.plan.plan import Plan
@@ -167,6 +166,8 @@ def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> 
     try:
         check_memory(memory, limits)
     except MemoryLimitExceeded as error:
+        from imgsvc_core.plan.layers import Laid
+
         laid = {item.step.asked: item.traits.drawn for item in steps if isinstance(item.step, Apply)}
         largest = max(laid, key=laid.__getitem__, default=None)
         if isinstance(largest, Laid):

@@ -30,10 +30,10 @@ from imgsvc_core.plan.steps import (
 )
 from imgsvc_core.spec import Background, Canvas, Crop, Flip, Redact, Resize, Rotate, Scale, Spec, Trim
 from imgsvc_core.spec.geometry import EDGES
-from imgsvc_core.spec.thumbor_filters import Rescale
 
 if TYPE_CHECKING:
     from imgsvc_core.plan.color.steps import ColorStep
+    from imgsvc_core.spec.thumbor_filters import Rescale
 
 BACKDROP = "backdrop"
 """The phase in which the background takes what it needs of the picture."""

@@ -1,5 +1,8 @@
 """Requests as frozen classes, one per operation, parsed from JSON and written back to it."""
 
+from typing import TYPE_CHECKING
+
+from imgsvc_core._runtime.public_names import names_later
 from imgsvc_core.spec import adjust, filters, frame, geometry
 from imgsvc_core.spec.adjust import *
 from imgsvc_core.spec.background import Background
@@ -10,12 +13,29 @@ from imgsvc_core.spec.filters import *
 from imgsvc_core.spec.frame import *
 from imgsvc_core.spec.geometry import *
 from imgsvc_core.spec.geometry import Orient
-from imgsvc_core.spec.internal import restore
-from imgsvc_core.spec.layers import MOST_LAYERS, Gradient, Layer, Length, Picture, Shape
+from imgsvc_core.spec.length import Length
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.redact import Redact
-from imgsvc_core.spec.request import LISTS, OPERATIONS, Request, Spec, parse, request_schema, unparse
+from imgsvc_core.spec.request import (
+    LISTS,
+    MOST_LAYERS,
+    OPERATIONS,
+    Request,
+    Spec,
+    parse,
+    request_schema,
+    unparse,
+)
 from imgsvc_core.spec.watermark import Watermark
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.internal import restore
+    from imgsvc_core.spec.layers import Gradient, Layer, Picture, Shape
+
+# Few requests need them.
+__getattr__ = names_later(
+    __name__, {"internal": ("restore",), "layers": ("Gradient", "Layer", "Picture", "Shape")}
+)
 
 __all__ = [
     "FACTS",

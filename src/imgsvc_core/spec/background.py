@@ -1,7 +1,7 @@
 """What lies under the transparent parts of the picture."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.records import frozen
@@ -9,9 +9,11 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, operation_schema, param
 from imgsvc_core.spec.kinds import HexColor, Number
-from imgsvc_core.spec.layers.gradient import Gradient
 from imgsvc_core.spec.parts import PartKind
 from imgsvc_core.spec.rules import NotWhen, OnlyWhen, RequiredWhen, Rule
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.layers import Gradient
 
 _AMOUNT = 40.0
 _COLOR = HexColor()
@@ -71,10 +73,12 @@ class Background(Operation):
         return _AMOUNT if self.amount is None else self.amount
 
     @property
-    def gradient(self) -> Gradient | None:
+    def gradient(self) -> "Gradient | None":
         """Return the gradient, if it is one."""
         if self.start is None or self.end is None:
             return None
+        from imgsvc_core.spec.layers import Gradient
+
         kind: Literal["linear", "radial"] = "radial" if self.radial else "linear"
         return Gradient(kind=kind, start=self.start, end=self.end, angle=self.angle)
 

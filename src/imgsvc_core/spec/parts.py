@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, TypeVar
 
 from imgsvc_core._runtime.jsontext import shown
@@ -40,10 +41,22 @@ class PartKind(Kind):
 
 @frozen
 class PartsKind(Kind):
-    """The kind of a parameter that is an array of operations of one class."""
+    """The kind of a parameter that is an array of operations of one class.
 
-    operation: type[Operation]
+    ``asked`` is the class, or its name as ``module:class`` of `imgsvc_core.spec` if few requests need it.
+    """
+
+    asked: type[Operation] | str
     most: int
+
+    @property
+    def operation(self) -> type[Operation]:
+        """The class."""
+        if not isinstance(self.asked, str):
+            return self.asked
+        module, name = self.asked.split(":")
+        found: type[Operation] = getattr(import_module(f"imgsvc_core.spec.{module}"), name)
+        return found
 
     @property
     def expectation(self) -> str:

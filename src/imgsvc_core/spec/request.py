@@ -4,7 +4,7 @@ import functools
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import attrs
 
@@ -30,7 +30,6 @@ from imgsvc_core.spec.filters import FILTERS, Filter
 from imgsvc_core.spec.frame import Border, Canvas, Mask, Padding
 from imgsvc_core.spec.geometry import Crop, Flip, Orient, Resize, Rotate, Scale, Trim
 from imgsvc_core.spec.kinds import Kind
-from imgsvc_core.spec.layers import MOST_LAYERS, Layer, Picture
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.output import Output
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unknown_keys, unparse_operation
@@ -38,6 +37,14 @@ from imgsvc_core.spec.parts import Part, PartKind, PartsKind, part
 from imgsvc_core.spec.redact import MOST_REDACTED, Redact
 from imgsvc_core.spec.rules import NotTogether, Rule, given
 from imgsvc_core.spec.watermark import Watermark
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.layers import Layer, Picture
+else:
+    Layer = Operation  # few requests have layers, and annotations need not load them
+
+MOST_LAYERS = 100
+"""The most layers of a request."""
 
 _Read = Callable[[type[Any], object], Any]
 Filters = Accepts[
@@ -149,7 +156,9 @@ class Spec(Parameters):
     background: Backgrounds = param(doc(Background), BackgroundKind(), default=None)
     border: Part[Border] = part(Border)
     watermark: Part[Watermark] = part(Watermark)
-    layers: Layers = param("Layers in the order of drawing.", PartsKind(Layer, MOST_LAYERS), default=())
+    layers: Layers = param(
+        "Layers in the order of drawing.", PartsKind("layers:Layer", MOST_LAYERS), default=()
+    )
     output: Part[Output] = part(Output)
 
     def canonical(self) -> str:
@@ -192,7 +201,7 @@ class Spec(Parameters):
         return tuple(dict.fromkeys((*named, *filters, *layers)))
 
     @functools.cached_property
-    def layer_pictures(self) -> Mapping[str, Picture]:
+    def layer_pictures(self) -> "Mapping[str, Picture]":
         """Return the pictures of layers by the paths of the layers."""
         pictures = {f"layers[{place}].picture": layer.picture for place, layer in enumerate(self.layers)}
         return {path: picture for path, picture in pictures.items() if picture is not None}
@@ -309,11 +318,13 @@ def _key_of(item: Operation) -> str | None:
     """Return the key of the request to which an operation belongs."""
     if isinstance(item, Filter):
         return "filter"
-    if isinstance(item, Layer):
-        return "layers"
     if isinstance(item, Redact):
         return "redact"
-    return item.key if OPERATIONS.get(item.key) is type(item) else None
+    if OPERATIONS.get(item.key) is type(item):
+        return item.key
+    from imgsvc_core.spec import layers
+
+    return "layers" if isinstance(item, layers.Layer) else None
 
 
 def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) -> Document:

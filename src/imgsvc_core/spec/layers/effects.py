@@ -3,7 +3,7 @@
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor
-from imgsvc_core.spec.layers.length import PLACE, Length, LengthKind
+from imgsvc_core.spec.length import PLACE, Length, LengthKind
 
 _SOFT = LengthKind(0, 500, 0, 100)
 _THICK = LengthKind(0, 200, 0, 100)

@@ -7,11 +7,11 @@ from imgsvc_core.spec.geometry import EdgeOrCenter
 from imgsvc_core.spec.kinds import Number
 from imgsvc_core.spec.layers.effects import Shadow
 from imgsvc_core.spec.layers.gradient import Gradient
-from imgsvc_core.spec.layers.length import DISTANCE, PLACE, SIDE, Length, LengthKind
 from imgsvc_core.spec.layers.picture import Picture
 from imgsvc_core.spec.layers.repeat import Repeat
 from imgsvc_core.spec.layers.shape import Shape
 from imgsvc_core.spec.layers.text import Text
+from imgsvc_core.spec.length import DISTANCE, PLACE, SIDE, Length, LengthKind
 from imgsvc_core.spec.parts import Part, part
 from imgsvc_core.spec.rules import AtLeastOne, Needs, NotTogether, Rule
 

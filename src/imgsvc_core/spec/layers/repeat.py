@@ -2,7 +2,7 @@
 
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import Number
-from imgsvc_core.spec.layers.length import DISTANCE, Length
+from imgsvc_core.spec.length import DISTANCE, Length
 
 
 @declared

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor
-from imgsvc_core.spec.layers.length import SIDE, Length
+from imgsvc_core.spec.length import SIDE, Length
 from imgsvc_core.spec.rules import OnlyWhen, Rule
 
 

@@ -8,7 +8,7 @@ from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number
 from imgsvc_core.spec.layers.effects import Box, Outline, Shadow
-from imgsvc_core.spec.layers.length import SIDE, Length, LengthKind
+from imgsvc_core.spec.length import SIDE, Length, LengthKind
 from imgsvc_core.spec.parts import Part, PartsKind, part
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule
 
