@@ -6,6 +6,7 @@ import functools
 import io
 import re
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,3 +246,69 @@ def test_lost_blocks_are_told_beside_an_odd_header(name: str, size: float) -> No
     broken = data[:middle] + data[middle + 400 :]
     with pytest.raises(imgsvc.CorruptImage):
         imgsvc.process(broken, {"scale": {"size": size}})
+
+
+def camera_blocks(*blocks: bytes) -> bytes:
+    """What Samsung's cameras put after a picture: blocks, and a directory that tells where they begin."""
+    body, entries = b"".join(blocks), b""
+    for index, block in enumerate(blocks):
+        before_directory = sum(map(len, blocks[index:]))
+        entries += struct.pack("<HHII", 0, 0x0A01, before_directory, len(block))
+    directory = b"SEFH" + struct.pack("<II", 107, len(blocks)) + entries
+    return body + directory + struct.pack("<I4s", len(directory), b"SEFT")
+
+
+# A block may look like markers: of a segment, of a restart, of the end.
+BLOCKS = camera_blocks(
+    b"\0\0\1\x0a\x0e\0\0\0Image_UTC_Data1538",
+    b"ftypmp42 a secret \xff\xe1\0\x20\xff\xd5\xff\xd9\xff\xda" * 99,
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
+@pytest.mark.parametrize("file", [False, True])
+def test_a_panorama_ends_where_the_blocks_of_the_camera_begin(
+    options: dict[str, Any], file: bool, tmp_path: Path
+) -> None:
+    """Those of Samsung's phones have no end marker (libjpeg-turbo#163, libjxl#3867)."""
+    data = photo(**options)
+    assert data.endswith(b"\xff\xd9")
+    expected = imgsvc.process(data, {"output": {"format": "png"}}).to_numpy()
+    for panorama in (data[:-2] + BLOCKS, data + BLOCKS):
+        source = panorama
+        if file:
+            (tmp_path / "panorama.jpg").write_bytes(panorama)
+            source = tmp_path / "panorama.jpg"
+        assert np.array_equal(imgsvc.process(source, {"output": {"format": "png"}}).to_numpy(), expected)
+        small = imgsvc.process(source, {"resize": {"width": 50}, "output": {"format": "png"}}).to_numpy()
+        of_data = imgsvc.process(data, {"resize": {"width": 50}, "output": {"format": "png"}}).to_numpy()
+        assert np.array_equal(small, of_data)
+        kept = imgsvc.process(source, {"output": {"keep_pixels": True}}).data
+        assert kept == imgsvc.process(data, {"output": {"keep_pixels": True}}).data
+        assert imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == panorama
+
+
+def test_video_after_a_picture_has_no_scans() -> None:
+    """A video of 7 MB has the bytes that begin a scan a hundred times."""
+    data = photo(progressive=True)
+    assert np.array_equal(
+        *(imgsvc.process(one).to_numpy() for one in (data, data + b"\xff\xda\0\x0c\3\1" * 500))
+    )
+
+
+@pytest.mark.parametrize("cut", [3, 40, 4000])
+def test_a_panorama_with_lost_blocks_is_damaged(cut: int) -> None:
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(photo()[:-cut] + BLOCKS).to_numpy()
+
+
+@pytest.mark.parametrize("tail", [
+    b"SEFT", struct.pack("<I4s", 0, b"SEFT"), struct.pack("<I4s", 1 << 31, b"SEFT"),
+    b"SEFH" + struct.pack("<III4s", 107, 0, 12, b"SEFT"),
+    b"SEFH" + struct.pack("<III4s", 107, 1 << 30, 12, b"SEFT"),
+    b"SEFH" + struct.pack("<IIHHIII4s", 107, 1, 0, 0, 1 << 31, 0, 24, b"SEFT"),
+])  # fmt: skip
+def test_damaged_directories_of_blocks_harm_nobody(tail: bytes) -> None:
+    with pytest.raises(imgsvc.CorruptImage):
+        imgsvc.process(photo()[:-2] + tail).to_numpy()
+    assert imgsvc.process(photo() + tail).to_numpy().shape == (157, 211, 3)

@@ -99,6 +99,8 @@ def test_a_side_that_one_format_cannot_hold_leaves_the_other() -> None:
     with pytest.raises(imgsvc.OutputTooLarge):
         assert _encoded(longest, "webp").data
     assert _encoded(longest, "auto").output.format == "png"
+    with pytest.raises(imgsvc.OutputTooLarge):  # also where pixels stay in an array from decoder to encoder
+        assert _encoded(_encoded(longest, "png").data, "webp").data
 
 
 def test_lossless_asks_only_formats_that_are() -> None:

@@ -15,6 +15,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.boxes import make_box
 from tests.support import libjxl
 from tests.support.encoded import profile
 from tests.support.photos import coffee, moving_frames
@@ -137,6 +138,27 @@ def test_what_follows_a_picture_goes() -> None:
         result = imgsvc.process(data + b"the rest" * 9, {"output": {"keep_pixels": True}})
         assert b"the rest" not in result.data
         assert decoded(result.data) == decoded(data)
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+@pytest.mark.parametrize("format", ["heic", "avif"])
+def test_boxes_beside_a_picture_go(format: str, policy: str) -> None:
+    """Phones put motion video there, which tells the place, and others where a picture comes from (C2PA)."""
+    data = imgsvc.process(coffee()[:120, :90], {"output": {"format": format}}).data
+    coded = data.index(b"mdat") - 4
+    stated = (coded + 8).to_bytes(4, "big")
+    assert data.count(stated) == 1  # where the item begins
+    for kind in (b"mpvd", b"sefd", b"uuid", b"free"):
+        box = make_box(kind, PLACE)
+        for end in (box, box * 2, box + b"the rest"):
+            result = imgsvc.process(data + end, {"output": {"keep_pixels": True, "metadata": policy}})
+            assert result.data == data
+        moved = data[:coded].replace(stated, (coded + 8 + len(box)).to_bytes(4, "big")) + box + data[coded:]
+        result = imgsvc.process(moved, {"output": {"keep_pixels": True, "metadata": policy}})
+        assert PLACE not in result.data
+        shown = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (data, result.data)]
+        assert np.array_equal(*shown)
+        assert imgsvc.process(moved, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == moved
 
 
 @pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])

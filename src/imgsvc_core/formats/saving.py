@@ -73,6 +73,7 @@ def save(
     if isinstance(image, Raster):
         if row.encodes_arrays and settings.max_bytes is None:
             height, width, bands = image.pixels.shape
+            _check_sides(width, height, row)
             space = "gray" if bands < 3 else "srgb"
             known: SavedFacts = {"width": width, "height": height, "colorspace": space, "alpha": image.alpha}
             with encoding(row.name):
@@ -155,6 +156,10 @@ def _check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> No
     (width, total), height = size_of(image), image.get_page_height()
     if total > height and not row.animation:
         raise UnsupportedOperation(f"{row.title} holds one frame; got {total // height}: choose one of them.")
+    _check_sides(width, height, row)
+
+
+def _check_sides(width: int, height: int, row: type[Format]) -> None:
     if max(width, height) > row.max_side:
         raise OutputTooLarge(
             f"A {row.title} picture has at most {row.max_side} pixels on a side; got {width} x {height}."

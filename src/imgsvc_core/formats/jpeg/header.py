@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.directory import (
@@ -30,6 +31,9 @@ _METADATA = frozenset({_APP1, _APP2, _APP13})  # EXIF and XMP, the profile, IPTC
 _JFIF, _INDEX_PREFIX = b"JFIF\0", b"MPF\0"
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 _USUAL = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}
+
+CODED_MARKER = pattern(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")
+"""The start of a segment, or the end of the picture, after coded data."""
 
 _RESOLUTION_UNIT = 296
 _RESOLUTIONS = (282, 283)  # across and down

@@ -8,10 +8,10 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import Density
+from imgsvc_core.formats.jpeg.header import CODED_MARKER, Density
 from imgsvc_core.formats.jpeg.padding import without_padding
+from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.turbojpeg import decoded
 from imgsvc_core.formats.raster import Raster
@@ -20,8 +20,7 @@ from imgsvc_core.formats.vips import open_lazily, with_pixels
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
-_START_OF_SCAN = b"\xff\xda"
-_BLOCK = 1 << 20
+_SCAN, _END = 0xDA, 0xD9
 _UNITS = {1: ("in", 25.4), 2: ("cm", 10.0)}  # as libvips names them, and their millimeters
 _USUAL_RESOLUTION = 72 / 25.4
 
@@ -33,10 +32,10 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
     progressive file is only a warning. It checks for warnings before each line, so it misses those of the
     last lines.
     """
-    picture = with_sound_header(picture)
+    picture = with_sound_header(with_end(picture))
     source, header = picture.source, picture.header
     if header.scan is None and not header.in_one_scan:
-        _check_scans(source)
+        _check_scans(picture)
         source = without_padding(picture)
     shrink = _shrink(settings)
     pixels = None if header.scan is None else decoded(picture, shrink)
@@ -75,9 +74,11 @@ def _cropped(image: pyvips.Image, size: tuple[int, int]) -> pyvips.Image:
     return image if size_of(image) == size else image.crop(0, 0, *size)
 
 
-def _check_scans(source: ByteSource) -> None:
-    """Refuse too many scans. Entropy-coded data has no FF before DA, so counting needs no parsing."""
-    blocks = (source.read(start, _BLOCK) for start in range(0, source.size, _BLOCK))
-    scans = sum(block.count(_START_OF_SCAN) for block in blocks)
-    if scans > _MOST_SCANS:
-        raise CorruptImage(f"The JPEG image has {scans} scans; at most {_MOST_SCANS} are decoded.")
+def _check_scans(picture: Jpeg) -> None:
+    """Refuse too many scans. Bytes that follow the picture are none, such as those of motion video."""
+    data, place, scans = picture.source.buffer(), picture.header.segments[-1].end, 1
+    while (found := CODED_MARKER.search(data, place)) and found[1][0] != _END:
+        scans += found[1][0] == _SCAN
+        if scans > _MOST_SCANS:
+            raise CorruptImage(f"The JPEG image has more than {_MOST_SCANS} scans.")
+        place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")

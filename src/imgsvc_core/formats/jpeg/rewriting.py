@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import Segment
+from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment
+from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.metadata import Blocks, beside_stored, segments_of
 from imgsvc_core.formats.settings import MetadataPolicy
 
@@ -12,16 +12,15 @@ _START, _END, _COMMENT = b"\xff\xd8", b"\xff\xd9", 0xFE
 _APP0, _APP1, _APP2, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE, 0xEF
 _KEPT = {_APP0: b"JFIF\0", _APP2: b"ICC_PROFILE\0", _APP14: b"Adobe"}
 _XMP, _PHOTOSHOP = b"http://ns.adobe.com/xap/1.0/\0", b"Photoshop 3.0\0"
-_MARKER = pattern(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")  # in coded data
 
 
 def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
     """Return the file without segments that neither pixels nor their colors need, and without what follows
     its end.
     """
-    data = bytes(picture.source.buffer())
     if policy == "keep":
-        return data
+        return bytes(picture.source.buffer())
+    data = bytes(with_end(picture).source.buffer())
     segments = picture.header.segments
     blocks = _blocks(picture, data) if policy == "copyright" else Blocks()
     new = segments_of(beside_stored(blocks, policy, picture.info.orientation))
@@ -47,7 +46,7 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
     """Return all scans with the segments between them, up to the end of the picture."""
     pieces: list[bytes] = []
     begin = place = start
-    while found := _MARKER.search(data, place):
+    while found := CODED_MARKER.search(data, place):
         marker, place = found[1][0], found.end()
         if marker == _END[1]:
             return b"".join((*pieces, data[begin : found.start()], _END))
