@@ -47,15 +47,21 @@ class Svg(Format):
 
         One thread draws it: librsvg uses no more, and each would keep the memory of its layers for itself.
         """
-        from imgsvc_core.formats.svg.header import render
+        from imgsvc_core.formats.svg.header import on_background, render
         from imgsvc_core.formats.vips import set_int
 
         if b"<text" in self.header:
             from imgsvc_core.fonts import use_fonts
 
             use_fonts()
+        markup = self.header
+        if b"base64" in markup:
+            from imgsvc_core.formats.svg.pictures import with_known_pictures
+
+            markup = with_known_pictures(markup)
         width, height = (max(1, round(side)) for side in self.expected_size(settings))
         access = "sequential" if settings.sequential else "random"
-        image = render(self.header, width, height, access=access).copy(interpretation="srgb")
+        image = render(markup, width, height, access=access).copy(interpretation="srgb")
+        image = on_background(image, markup)
         set_int(image, "concurrency", 1)
         return image

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING
 
 from imgsvc_core.errors import MemoryLimitExceeded
@@ -11,11 +12,13 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.svg.bounds import bound
 from imgsvc_core.formats.svg.inlined import inlined_bytes
 from imgsvc_core.formats.svg.markup import read_markup
-from imgsvc_core.formats.svg.size import at_size, natural_size
+from imgsvc_core.formats.svg.size import at_size, background, natural_size
+from imgsvc_core.formats.svg.styles import with_known_styles
 
 if TYPE_CHECKING:
     import pyvips
 
+_GLOBAL_WORDS = frozenset({"currentcolor", "inherit", "initial", "revert", "revert-layer", "unset"})
 _MOST_SIDE = 100_000_000
 """Pixels of a side that libvips can count."""
 
@@ -31,7 +34,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
 
     from imgsvc_core.formats.boundary import readable_messages  # with libvips
 
-    markup = read_markup(reader)
+    markup = with_known_styles(read_markup(reader))
     sides = natural_size(markup)
     width, height = (math.floor(min(side, _MOST_SIDE) + 0.5) for side in sides)
     found = bound(markup)
@@ -80,3 +83,21 @@ def render(markup: bytes, width: int, height: int, **options: object) -> pyvips.
     dpi = 96  # that of CSS, for the lengths in it; libvips would also enlarge the drawing
     drawing = at_size(markup, width, height)
     return pyvips.Image.svgload_buffer(drawing, dpi=dpi, scale=72 / dpi, **options)
+
+
+def on_background(image: pyvips.Image, markup: bytes) -> pyvips.Image:
+    """Lay a drawing on the background color of its root element, which librsvg leaves out.
+
+    librsvg tells which color is meant. Anything else, such as a gradient, is transparent.
+    """
+    stated = background(markup)
+    if not stated or stated.lower() in _GLOBAL_WORDS:
+        return image
+    pixel = f'<rect width="1" height="1" fill="none" style="fill:{escape(stated)}"/>'
+    color = render(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1">{pixel}</svg>'.encode(), 1, 1
+    )
+    *rgb, alpha = color(0, 0)
+    if alpha == 255:
+        return image.flatten(background=rgb).bandjoin(255)
+    return image.new_from_image([*rgb, alpha]).composite2(image, "over") if alpha else image

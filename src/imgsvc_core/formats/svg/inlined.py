@@ -37,7 +37,7 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
     if depth > _MOST_NESTED:
         raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
     pixels = decoding = 0
-    for source in map(ByteSource, filter(None, map(_decoded, links))):
+    for source in map(ByteSource, filter(None, map(decoded, links))):
         format = sniff(source)
         if format is None:
             continue
@@ -65,7 +65,7 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
     return pixels, decoding
 
 
-def _decoded(uri: str) -> bytes:
+def decoded(uri: str) -> bytes:
     """Return the content of a ``data:`` URI; nothing if it is damaged."""
     kind, _, text = uri.partition(",")
     data = unquote_to_bytes(text.partition("#")[0])

@@ -8,7 +8,7 @@ import zlib
 from imgsvc_core.formats.reader import HeaderReader
 
 _GZIP_SIGNATURE = b"\x1f\x8b"
-_MOST_MARKUP = 10_000_000
+MOST_MARKUP = 10_000_000
 """Bytes of markup that libvips accepts; a compressed file may not unfold to more."""
 _HEAD = 1 << 14  # bytes of a file in which the root element begins
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
@@ -49,11 +49,11 @@ def read_markup(reader: HeaderReader) -> bytes:
     Raises:
         CorruptImage: it is larger than libvips reads.
     """
-    markup = reader.read(0, min(reader.size, _MOST_MARKUP + 1))
+    markup = reader.read(0, min(reader.size, MOST_MARKUP + 1))
     if markup.startswith(_GZIP_SIGNATURE):
-        markup = _unfold(markup, _MOST_MARKUP + 1)
-    if len(markup) > _MOST_MARKUP:
-        raise reader.corrupt(f"it has more than {_MOST_MARKUP:,} bytes of markup")
+        markup = _unfold(markup, MOST_MARKUP + 1)
+    if len(markup) > MOST_MARKUP:
+        raise reader.corrupt(f"it has more than {MOST_MARKUP:,} bytes of markup")
     return _in_utf8(markup)
 
 

@@ -31,6 +31,7 @@ _SAME_RATIO = 1e-3  # editors round sizes and view boxes
 _TAG = re.compile(rb"""<([^\s"'/>]+)(?:[^"'/>]|"[^"]*"|'[^']*')*+""")
 _FIT = re.compile(r"\s*(none|x(?:Min|Mid|Max)Y(?:Min|Mid|Max))\s*(meet|slice)?\s*")
 _FONT_SIZES = re.compile(r"(?<![\w-])font-size\s*:([^;!]*)", re.IGNORECASE)
+_BACKGROUNDS = re.compile(r"(?<![\w-])background(?:-color)?\s*:\s*([^;!]*[^;!\s])", re.IGNORECASE)
 _SIDES = re.compile(r"(?<![\w-])(?:width|height)\s*:[^;]*", re.IGNORECASE)
 
 
@@ -68,6 +69,12 @@ def at_size(markup: bytes, width: int, height: int) -> bytes:
     }  # fmt: skip
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in root.items())
     return b"".join((markup[:start], b"<", tag[1], attributes.encode(), markup[tag.end() :]))
+
+
+def background(markup: bytes) -> str:
+    """Return what the style of the root element says of the background, nothing if it says nothing."""
+    stated: list[str] = _BACKGROUNDS.findall(_root(markup)[0].get("style", ""))
+    return stated[-1] if stated else ""
 
 
 class _RootFoundError(Exception):
