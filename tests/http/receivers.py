@@ -34,7 +34,7 @@ class Receiver:
         factory=dict
     )
 
-    async def arrived(self, count: int, seconds: float = 30) -> list[Post]:
+    async def arrived(self, count: int, seconds: float = 60) -> list[Post]:
         """The notifications, once there are so many."""
         async with asyncio.timeout(seconds):
             while len(self.posts) < count:

@@ -20,7 +20,7 @@ import attrs
 from tests.support import forked_services
 from tests.support.commands import run_command
 from tests.support.forked_services import ForkedProcess
-from tests.support.processes import listeners_of
+from tests.support.processes import leads_to, listeners_of, open_files
 
 _START_SECONDS = 200
 
@@ -81,9 +81,8 @@ class Service:
         """Sources that lie in memory."""
         if self.process.poll() is not None:
             return []
-        folders = [Path(f"/proc/{pid}/fd") for pid in listeners_of(self.process.pid)]
-        opened = [path for folder in folders if folder.exists() for path in folder.iterdir()]
-        return [path for path in opened if _leads_to(path).startswith("/memfd:source")]
+        opened = [path for pid in listeners_of(self.process.pid) for path in open_files(pid)]
+        return [path for path in opened if leads_to(path).startswith("/memfd:source")]
 
 
 @contextlib.contextmanager
@@ -156,11 +155,3 @@ def await_start(process: Process, state: Path, key: str = "") -> Service:
     command = next(line.strip() for line in lines if line.strip().startswith("curl"))
     assert url is not None
     return Service(url[0], found[0] if found else key, state, command, process, text)
-
-
-def _leads_to(link: Path) -> str:
-    """What a link names; nothing where its file was closed meanwhile."""
-    try:
-        return os.readlink(link)
-    except FileNotFoundError:
-        return ""

@@ -1,14 +1,23 @@
-"""Folders that nobody can write to."""
+"""Folders that nobody can write to, and folders in which others write."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support import requires
+
+
+def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Read all files in a folder, but for those that others delete meanwhile."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            with suppress(FileNotFoundError):
+                yield path, path.read_bytes()
 
 
 @contextmanager

@@ -39,6 +39,12 @@ def children_of(parent: int) -> list[int]:
     return _children(parent, b"")
 
 
+def descendants_of(process: int) -> list[int]:
+    """Return the children of a process, their children and so on."""
+    children = children_of(process)
+    return children + [further for child in children for further in descendants_of(child)]
+
+
 def kill_worker(
     parent: int, *, known: Iterable[int] = (), workers_of: Callable[[int], list[int]] = workers_of
 ) -> None:
@@ -68,6 +74,22 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:  # it has ended
         return b""
+
+
+def open_files(process: int) -> list[Path]:
+    """Return the links to what a process has open; none if it has ended."""
+    try:
+        return list(Path(f"/proc/{process}/fd").iterdir())
+    except OSError:
+        return []
+
+
+def leads_to(link: Path) -> str:
+    """Return what a link names; nothing if its file was closed meanwhile."""
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
 
 
 def peak_memory() -> int:

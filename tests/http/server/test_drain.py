@@ -123,8 +123,8 @@ async def refusing(service: Service) -> None:
     async with asyncio.timeout(60):
         while True:
             try:
-                _, writer = await asyncio.open_connection("localhost", service.port)
-            except (ConnectionRefusedError, ConnectionResetError):
+                _, writer = await asyncio.open_connection("127.0.0.1", service.port)
+            except ConnectionError:
                 return
             writer.close()
             await asyncio.sleep(0.02)

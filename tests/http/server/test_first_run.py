@@ -20,6 +20,7 @@ from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import ServerSettings, Settings
 from tests.http.service_process import Service, await_start, ended, running, start
 from tests.support import requires
+from tests.support.folders import contents
 
 
 def test_the_printed_command_works_as_it_stands(service: Service, tmp_path: Path) -> None:
@@ -77,9 +78,8 @@ def test_secrets_of_the_state_folder_are_its_owners(service: Service) -> None:
     assert stat.S_IMODE(service.state.stat().st_mode) == 0o700
     for name in ("localhost.key", "master.keys"):
         assert stat.S_IMODE((service.state / name).stat().st_mode) == 0o600
-    for path in service.state.rglob("*"):
-        if path.is_file():
-            assert service.key.encode() not in path.read_bytes(), f"the key is kept in {path}"
+    for path, data in contents(service.state):
+        assert service.key.encode() not in data, f"the key is kept in {path}"
 
 
 def test_the_key_is_shown_once_and_state_survives(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -25,9 +24,11 @@ from yarl import URL
 from imgsvc_urls import Signer
 from tests.http.calls import Reply, call, upload
 from tests.http.receivers import receiving
+from tests.http.server.test_drain import answer, refusing, uploading
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
-from tests.support.processes import listeners_of
+from tests.support.processes import leads_to, listeners_of, open_files
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -66,15 +67,7 @@ def accepted_by(service: Service) -> list[int]:
         for row in rows
         if row[3] == "01" and int(row[1].split(":")[1], 16) == service.port
     }
-    return [len(inodes & _links(pid)) for pid in listeners_of(service.process.pid)]
-
-
-def _links(pid: int) -> set[str]:
-    links = set()
-    for path in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            links.add(os.readlink(path))
-    return links
+    return [len(inodes & {*map(leads_to, open_files(pid))}) for pid in listeners_of(service.process.pid)]
 
 
 async def replaced(service: Service, dead: int) -> None:
@@ -245,15 +238,16 @@ def _runs(pid: int) -> bool:
 
 
 async def test_requests_in_flight_are_finished_by_each_process(tmp_path: Path) -> None:
-    picture = encoded.jpeg().data
     with running(tmp_path / "state", TWO) as service:
-        async with connections(service, 4) as clients:
-            running_requests = [asyncio.create_task(upload(each, picture)) for each in clients]
-            await asyncio.sleep(0.05)
+        async with AsyncExitStack() as stack:
+            uploads = [await stack.enter_async_context(uploading(service)) for _ in range(4)]
+            assert accepted_by(service) == [2, 2]
             service.process.send_signal(signal.SIGTERM)
-            replies = await asyncio.gather(*running_requests, return_exceptions=True)
-            answered = [reply for reply in replies if not isinstance(reply, BaseException)]
-            assert all(reply.status == 200 for reply in answered)
+            await refusing(service)
+            for reader, writer, rest in uploads:
+                writer.write(rest)
+                status, _, document = await answer(reader)
+                assert (status, document["input"]["format"]) == (200, "jpg")
         assert await asyncio.to_thread(service.process.wait, 60) == 0
 
 
@@ -353,14 +347,17 @@ async def test_a_picture_of_a_url_is_made_once_and_purged_in_every_process(servi
 
 async def test_metrics_of_all_processes_are_those_of_one_target(tmp_path: Path) -> None:
     picture = encoded.png().data
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    settings = {**TWO, "monitoring.metrics_port": port}
-    with running(tmp_path / "state", settings) as service:
+    with (
+        free_port() as port,
+        running(tmp_path / "state", {**TWO, "monitoring.metrics_port": port}) as service,
+    ):
         async with connections(service, 4) as clients:
             assert [(await upload(each, picture)).status for each in clients] == [200] * 4
-        text = await _scraped(port)
-        assert 'imgsvc_requests_total{endpoint="/1.0/upload",status="200"} 4.0' in text
+        async with asyncio.timeout(60):  # a process that is busy may not tell its own in time
+            while 'imgsvc_requests_total{endpoint="/1.0/upload",status="200"} 4.0' not in (
+                text := await _scraped(port)
+            ):
+                await asyncio.sleep(0.02)
         assert 'imgsvc_request_seconds_bucket{endpoint="/1.0/upload",le="+Inf"} 4.0' in text
         assert 'imgsvc_webhooks{status="created"} 0.0' in text
         told = re.search(r"^imgsvc_state_disk_bytes (.*)$", text, re.MULTILINE)

@@ -16,7 +16,7 @@ from tests.http.service_process import Service, running
 def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the answer to raw bytes over TLS."""
     with (
-        socket.create_connection(("localhost", service.port), timeout=20) as plain,
+        socket.create_connection(("localhost", service.port), timeout=60) as plain,
         service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
     ):
         connection.sendall(raw)
@@ -58,7 +58,7 @@ def test_what_is_too_long_is_said_to_be(service: Service) -> None:
 @pytest.mark.parametrize("raw", [b"nonsense", b"FOO /1.0/fetch HTTP/1.1", b"GET / HTTP/1.1\r\nBad Header"])
 def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
     with (
-        socket.create_connection(("localhost", service.port), timeout=20) as plain,
+        socket.create_connection(("localhost", service.port), timeout=60) as plain,
         service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
         connection.makefile("rb") as answer,
     ):
@@ -68,7 +68,7 @@ def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
 
 def test_silence_and_noise_do_not_stop_the_service(service: Service) -> None:
     for noise in (b"", b"\x16\x03\x01", b"\x00" * 100, b"SSH-2.0-x\r\n"):
-        with socket.create_connection(("localhost", service.port), timeout=5) as connection:
+        with socket.create_connection(("localhost", service.port), timeout=60) as connection:
             connection.sendall(noise)
     status, _, _ = ask(service, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert status == 200

@@ -40,6 +40,9 @@ async def test_few_wait_in_memory_and_all_are_answered(
     handlers, released, port = server
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * SENT)
+    async with asyncio.timeout(60):
+        while not (handlers.connections and handlers.connections[0]._messages):
+            await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
     (connection,) = handlers.connections
     assert 0 < len(connection._messages) <= MOST

@@ -120,11 +120,20 @@ async def test_the_loop_is_never_held_up(watched: Watched, large: bytes, longest
 
     What a request does to the loop, it does every time; what the machine does, it does now and then.
     """
-    pauses: list[float] = []
-    while len(pauses) < 4 and min(pauses, default=1) >= longest_pause:
+
+    async def pause() -> float:
         await _load(watched.client, large, 2)
-        pauses.append(await watched.longest())
-    assert min(pauses) < longest_pause, pauses
+        return await watched.longest()
+
+    await least(pause, longest_pause)
+
+
+async def least(pause: Callable[[], Awaitable[float]], bound: float) -> None:
+    """Check that the least of a few pauses is within a bound."""
+    pauses: list[float] = []
+    while len(pauses) < 4 and min(pauses, default=bound) >= bound:
+        pauses.append(await pause())
+    assert min(pauses) < bound, pauses
 
 
 @pytest.mark.parametrize("how", ["sleep", "work"])
@@ -149,11 +158,11 @@ async def test_threads_that_work_leave_the_loop_its_turns(
             watched.hold_up("thread")
             await asyncio.sleep(0.5)
 
-    pauses: list[float] = []
-    while len(pauses) < 4 and min(pauses, default=1) >= longest_pause:
+    async def pause() -> float:
         await asyncio.gather(_load(watched.client, large, 2), work())
-        pauses.append(await watched.longest())
-    assert min(pauses) < longest_pause, pauses
+        return await watched.longest()
+
+    await least(pause, longest_pause)
 
 
 @pytest.mark.parametrize("key", ["right", "wrong"])
@@ -169,13 +178,17 @@ async def test_compressed_bodies_are_not_decompressed(
         f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {bearer}\r\nContent-Type: {kind}\r\n"
         f"Content-Encoding: gzip\r\nContent-Length: {len(packed)}\r\nConnection: close\r\n\r\n"
     )
-    await watched.longest()
-    reader, writer = await asyncio.open_connection("localhost", watched.port, ssl=watched.tls)
-    writer.write(head.encode() + packed)
-    answer = await reader.read()
-    writer.close()
-    assert answer.startswith(b"HTTP/1.1 401" if key == "wrong" else b"HTTP/1.1 415")
-    assert await watched.longest() < longest_pause
+
+    async def pause() -> float:
+        await watched.longest()
+        reader, writer = await asyncio.open_connection("localhost", watched.port, ssl=watched.tls)
+        writer.write(head.encode() + packed)
+        answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 401" if key == "wrong" else b"HTTP/1.1 415")
+        return await watched.longest()
+
+    await least(pause, longest_pause)
 
 
 async def _load(client: aiohttp.ClientSession, large: bytes, seconds: float) -> None:
@@ -222,8 +235,8 @@ async def test_what_runs_is_finished_at_the_end(tmp_path: Path, large: bytes) ->
 
 def _accepts(port: int) -> bool:
     try:
-        socket.create_connection(("localhost", port), timeout=2).close()
-    except (ConnectionRefusedError, ConnectionResetError):
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()
+    except ConnectionError:
         return False
     return True
 
@@ -251,15 +264,46 @@ async def test_a_worker_that_dies_while_nobody_asks_costs_no_request(tmp_path: P
                 assert [reply.status for reply in replies] == [200, 200]
 
 
-async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
-    settings = {"server.body_seconds": 1, "limits.source_bytes": 100_000, "limits.json_bytes": 1000}
+async def test_slow_bodies_and_sources_come_to_an_end(tmp_path: Path) -> None:
+    async def hang(request: web.Request) -> web.Response:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    async def drip() -> AsyncIterator[bytes]:
+        while True:
+            yield b"{"
+            await asyncio.sleep(0.2)
+
+    settings = {"server.body_seconds": 1, "fetch.private_allowed": "127.0.0.1", "fetch.total_seconds": 1}
+    with running(tmp_path / "state", settings) as service:
+        async with serving({"/hang": hang}) as url, service.client() as client:
+            headers = {"Content-Type": "application/json"}
+            reply = await call(client, "POST", "/1.0/fetch", data=drip(), headers=headers)
+            assert_failure(reply, 408, "body_too_slow", "1 second:")
+            reply = await call(client, "POST", "/1.0/fetch", json={"url": f"{url}/hang"})
+            assert_failure(reply, 422, "source_unreachable", "1 second")
+            assert await used(client) == 0
+        assert service.leftovers() == []
+
+
+async def test_endless_bodies_and_sources_that_lie_leave_nothing(tmp_path: Path) -> None:
+    async def long(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(100):
+            await response.write(b"x" * 65536)
+        return response
+
+    async def text(request: web.Request) -> web.Response:
+        return web.Response(text="no picture")
+
+    settings = {
+        "fetch.private_allowed": "127.0.0.1", "limits.source_bytes": 100_000, "limits.json_bytes": 1000,
+    }  # fmt: skip
+    expected = {"/long": (413, "source_too_large"),
+                "/text": (422, "unsupported_format"), "/none": (422, "source_unreachable")}  # fmt: skip
     with running(tmp_path / "state", settings) as service:
         taken = 0
-
-        async def drip() -> AsyncIterator[bytes]:
-            while True:
-                yield b"{"
-                await asyncio.sleep(0.2)
 
         async def flood() -> AsyncIterator[bytes]:
             nonlocal taken
@@ -267,10 +311,8 @@ async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
                 taken += 65536
                 yield b" " * 65536
 
-        async with service.client() as client:
+        async with serving({"/long": long, "/text": text}) as url, service.client() as client:
             headers = {"Content-Type": "application/json"}
-            reply = await call(client, "POST", "/1.0/fetch", data=drip(), headers=headers)
-            assert_failure(reply, 408, "body_too_slow", "1 second:")
             try:
                 reply = await call(client, "POST", "/1.0/fetch", data=flood(), headers=headers)
                 assert_failure(reply, 413, "body_too_large", "1,000 bytes")
@@ -279,8 +321,12 @@ async def test_slow_and_endless_bodies_come_to_an_end(tmp_path: Path) -> None:
             assert taken < 20_000_000
             reply = await upload(client, b"x" * 200_000)
             assert_failure(reply, 413, "body_too_large", "bytes")
+            for path, (status, slug) in expected.items():
+                reply = await call(client, "POST", "/1.0/fetch", json={"url": url + path})
+                assert_failure(reply, status, slug)
             assert await used(client) == 0
         assert service.leftovers() == []
+        assert list((service.state / "temporary").glob("*")) == []
 
 
 @pytest.mark.parametrize(
@@ -380,33 +426,3 @@ async def test_a_proxy_that_ends_tls_is_believed_only_where_it_is_trusted(
 async def test_health(client: aiohttp.ClientSession) -> None:
     for path in ("/healthz", "/readyz"):
         assert (await call(client, "GET", path)).json == {"success": True, "code": 200}
-
-
-async def test_sources_that_hang_or_lie_leave_nothing(tmp_path: Path) -> None:
-    async def hang(request: web.Request) -> web.Response:
-        await asyncio.sleep(60)
-        return web.Response()
-
-    async def long(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for _ in range(100):
-            await response.write(b"x" * 65536)
-        return response
-
-    async def text(request: web.Request) -> web.Response:
-        return web.Response(text="no picture")
-
-    settings = {
-        "fetch.private_allowed": "127.0.0.1", "fetch.total_seconds": 1, "limits.source_bytes": 100_000,
-    }  # fmt: skip
-    expected = {"/hang": (422, "source_unreachable"), "/long": (413, "source_too_large"),
-                "/text": (422, "unsupported_format"), "/none": (422, "source_unreachable")}  # fmt: skip
-    with running(tmp_path / "state", settings) as service:
-        async with serving({"/hang": hang, "/long": long, "/text": text}) as url, service.client() as client:
-            for path, (status, slug) in expected.items():
-                reply = await call(client, "POST", "/1.0/fetch", json={"url": url + path})
-                assert_failure(reply, status, slug)
-            assert await used(client) == 0
-        assert service.leftovers() == []
-        assert list((service.state / "temporary").glob("*")) == []

@@ -18,6 +18,7 @@ from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.stores.servers import google
 from tests.support import encoded
+from tests.support.folders import contents
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -110,9 +111,8 @@ async def test_results_of_webhooks_are_stored_with_it_too(
         assert answer.status == 200
     secret = document["private_key"].splitlines()[1].encode()
     assert secret not in post.body
-    for path in service.state.parent.rglob("*"):
-        if path.is_file():
-            assert secret not in path.read_bytes(), f"the key is kept in {path}"
+    for path, data in contents(service.state.parent):
+        assert secret not in data, f"the key is kept in {path}"
 
 
 async def test_a_withdrawn_key_is_refused_by_the_store(client: aiohttp.ClientSession, photo: bytes) -> None:

@@ -270,7 +270,7 @@ async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -
         service = await running(state, service.key, settings)
         try:
             async with service.client() as client:
-                found = await settled(client, 30)
+                found = await settled(client, 120)
         finally:
             await kill(service)
     assert {id_: record["status"] for id_, record in found.items()} == {reply.json["id"]: "delivered"}

@@ -56,7 +56,7 @@ async def test_a_service_with_another_master_key_does_not_start(tmp_path: Path) 
     async with receiving() as receiver:
         service = await started(newer)
         async with service.client() as client:
-            webhook = {"url": f"{receiver.url}/", "delay": 1}
+            webhook = {"url": f"{receiver.url}/", "delay": 8}
             id_ = (await upload(client, encoded.jpeg().data, {"webhook": webhook})).json["id"]
         await end(service)
         refused = start(state, _SETTINGS | {"security.master_keys": older})

@@ -26,7 +26,7 @@ CLIENTS = 4  # each process gets two of them
 
 def has_begun(service: Service) -> bool:
     """True if the engine has made its tables."""
-    with contextlib.closing(sqlite3.connect(next(service.state.glob("*.db")))) as db:
+    with contextlib.closing(sqlite3.connect(next(service.state.glob("*.db")), timeout=30)) as db:
         return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'workflow_status'").fetchall())
 
 

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.asyncio
 # No attempt may be used up, and nothing is waited for.
 _SETTINGS = {
     "fetch.private_allowed": "127.0.0.1",
-    "fetch.total_seconds": 60,
-    "webhooks.seconds": 60,
+    "fetch.total_seconds": 300,
+    "webhooks.seconds": 300,
     "webhooks.retries": "0",
     "server.shutdown_seconds": 0,
 }
@@ -88,7 +88,7 @@ async def test_what_is_interrupted_goes_on_at_the_next_start(tmp_path: Path) -> 
             doors.open.set()
             process = start(state, _SETTINGS)
             service = await asyncio.to_thread(await_start, process, state, service.key)
-            found = await settled(service, 60)
+            found = await settled(service, 180)
             async with service.client() as client:
                 assert await used(client) == len(ids)
                 assert (await call(client, "GET", "/readyz")).status == 200
@@ -116,7 +116,7 @@ async def test_what_one_node_is_interrupted_in_another_does(tmp_path: Path) -> N
             (other,) = await cluster.start(1)
             await end(ended)
             doors.open.set()
-            found = await settled(other, 60)
+            found = await settled(other, 180)
             failed = Counter(post.json["success"] for post in receiver.posts)[False]
     assert (set(found), failed) == (ids, 0)
     assert {(record["status"], record["payload"]["code"]) for record in found.values()} == {
