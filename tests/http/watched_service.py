@@ -43,12 +43,9 @@ class Moment:
     @classmethod
     def now(cls) -> Moment:
         """By the kernel's books of the interpreter's threads; where it keeps none, nobody ever waited."""
-        waited = {
-            thread.native_id: _waited(thread.native_id)
-            for thread in threading.enumerate()
-            if thread.native_id is not None
-        }
-        return cls(time.perf_counter(), time.thread_time(), waited)
+        threads = {thread.native_id for thread in threading.enumerate() if thread.native_id is not None}
+        threads.add(threading.get_native_id())  # `Thread` has the id from before the process was forked
+        return cls(time.perf_counter(), time.thread_time(), {thread: _waited(thread) for thread in threads})
 
     def held_up_since(self, before: Moment) -> float:
         """How long the process itself kept its loop from a tick that was due.
