@@ -64,7 +64,9 @@ def refuse() -> None:
     raise SpecError([Problem("resize.width", "wrong"), Problem("rotate", "wrong too")])
 
 
-def wait_and_write(seconds: float, path: Path) -> None:
+def wait_and_write(seconds: float, path: Path, begun: Path | None = None) -> None:
+    if begun is not None:
+        begun.touch()
     time.sleep(seconds)
     path.write_text("done")
 

@@ -114,14 +114,15 @@ def test_a_codec_that_cannot_be_stopped_is_ended_with_its_worker(pool: WorkerPoo
 
 
 def test_a_cancelled_task_stops(pool: WorkerPool, tmp_path: Path) -> None:
-    written = tmp_path / "unwanted"
-    running = pool.submit(tasks.wait_and_write, 1.5, written)
-    time.sleep(0.3)
+    worker, begun, written = pool.submit(tasks.process_id).result(), tmp_path / "begun", tmp_path / "unwanted"
+    running = pool.submit(tasks.wait_and_write, 600, written, begun)
+    while not begun.exists():
+        time.sleep(0.01)
     assert running.cancel()
     with pytest.raises(CancelledError):
         running.result()
     assert alive(pool)
-    time.sleep(1.5)
+    assert not Path(f"/proc/{worker}").exists()
     assert not written.exists()
 
 

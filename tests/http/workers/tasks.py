@@ -154,6 +154,19 @@ class Mistake:
 
 
 @attrs.frozen
+class WaitFor:
+    """Go on until a file exists."""
+
+    file: str
+    limits: Limits = Limits()
+
+    def run(self, source: bytes, threads: int) -> TaskResult:
+        while not os.path.exists(self.file):
+            time.sleep(0.01)
+        return TaskResult({})
+
+
+@attrs.frozen
 class Sleep:
     """Take some time."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -27,7 +28,7 @@ ENDLESS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    settings = {"limits.seconds": LIMIT_SECONDS, "workers.queue": 4, "workers.queue_seconds": 1.0}
+    settings = {"limits.seconds": LIMIT_SECONDS, "workers.queue": 4, "workers.queue_seconds": 60}
     with running(tmp_path_factory.mktemp("isolation") / "state", settings) as service:
         yield service
 
@@ -73,16 +74,16 @@ async def test_the_work_of_a_client_that_leaves_is_given_up(
     assert service.in_memory() == []
 
 
-async def test_waiting_for_a_worker_ends_when_its_time_is_up(
-    service: Service, client: aiohttp.ClientSession
-) -> None:
-    working = asyncio.create_task(upload(client, ENDLESS, {"output": {"format": "png"}}))
-    await begun(service, 1)
-    reply = await upload(client, encoded.png().data, {"resize": {"width": 8}})
-    assert_failure(reply, 503, "overloaded")
-    assert int(reply.headers["Retry-After"]) >= 1
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
+async def test_waiting_for_a_worker_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    with running(tmp_path / "state", {"workers.queue_seconds": 1.0}) as service:
+        async with service.client() as client:
+            working = asyncio.create_task(upload(client, ENDLESS, {"output": {"format": "png"}}))
+            await begun(service, 1)
+            reply = await upload(client, encoded.png().data, {"resize": {"width": 8}})
+            assert_failure(reply, 503, "overloaded")
+            assert int(reply.headers["Retry-After"]) >= 1
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_another_account_is_served_while_one_holds_all_workers_and_fills_the_queue(

@@ -30,6 +30,7 @@ from imgsvc_http.workers.fair_queue import FairQueue
 from imgsvc_http.workers.pool import ForkedWorkers
 from imgsvc_http.workers.worker_loads import WorkerLoads
 from tests.http.workers import tasks
+from tests.http.workers.test_worker_loads import Clock
 from tests.support import forked_python
 from tests.support.processes import control_group
 
@@ -344,26 +345,28 @@ async def test_cancelling_kills_the_work() -> None:
         assert await pid_of(pool) != before
 
 
-async def test_cancelling_in_the_queue_costs_no_worker() -> None:
+async def test_cancelling_in_the_queue_costs_no_worker(tmp_path: Path) -> None:
     async with open_pool() as pool:
-        before = await pid_of(pool)
-        first = asyncio.create_task(pool.run(tasks.Sleep(0.2), SOURCE, account="a"))
+        before, end = await pid_of(pool), tmp_path / "end"
+        first = asyncio.create_task(pool.run(tasks.WaitFor(str(end)), SOURCE, account="a"))
         second = asyncio.create_task(pool.run(tasks.Sleep(60), SOURCE, account="a"))
         while not pool.queue.waiting:
             await asyncio.sleep(0)
         second.cancel()
+        end.touch()
         await first
         assert await pid_of(pool) == before
 
 
-async def test_extra_workers_end_when_they_are_not_needed_any_more() -> None:
+async def test_extra_workers_end_when_they_are_not_needed_any_more(tmp_path: Path) -> None:
     async with open_pool(1, extra=1) as pool:
-        kept = await pid_of(pool)
-        long = asyncio.create_task(pool.run(tasks.Sleep(0.5), SOURCE, account="long"))
+        kept, end = await pid_of(pool), tmp_path / "end"
+        long = asyncio.create_task(pool.run(tasks.WaitFor(str(end)), SOURCE, account="long"))
         while not pool.queue.running:
             await asyncio.sleep(0)
         extra = int((await pool.run(tasks.Tell(), SOURCE, account="short")).facts["pid"])
         assert extra != kept
+        end.touch()
         await long
         await gone(kept)  # the extra one was idle first, and is kept in its place
         assert await pid_of(pool) == extra
@@ -451,21 +454,23 @@ async def test_no_process_outlives_the_pool() -> None:
     assert pool.workers.forkserver is None
 
 
-async def test_cores_are_shared_between_the_tasks_that_run() -> None:
+async def test_cores_are_shared_between_the_tasks_that_run(tmp_path: Path) -> None:
+    end = tmp_path / "end"
     async with open_pool(2) as pool:
         assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 2
-        long = asyncio.create_task(pool.run(tasks.Sleep(0.5), SOURCE, account="a"))
+        long = asyncio.create_task(pool.run(tasks.WaitFor(str(end)), SOURCE, account="a"))
         while not pool.queue.running:
             await asyncio.sleep(0)
         assert (await pool.run(tasks.Tell(), SOURCE, account="a")).facts["threads"] == 1
+        end.touch()
         await long
 
 
 async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_others() -> None:
     """Work that has begun yields too, and nobody yields who is alone."""
-    own = os.getpriority(os.PRIO_PROCESS, 0)
+    own, clock = os.getpriority(os.PRIO_PROCESS, 0), Clock()
     async with open_pool(2, extra=2, spare=1) as pool:
-        pool._loads = WorkerLoads(2, lambda: 4 * time.monotonic())
+        pool._loads = WorkerLoads(2, clock)
 
         async def ask(account: str) -> tuple[int, int]:
             facts = (await pool.run(tasks.Tell(), SOURCE, account=account)).facts
@@ -475,7 +480,9 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
             asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="greedy"))
             for _ in range(2)
         ]
-        await asyncio.sleep(1)  # it has had both workers for long
+        while len(pool._running) < 2:
+            await asyncio.sleep(0)
+        clock.now += 4  # it has had both workers for long
         assert await ask("modest") == (own, 2)
         before = {worker.is_low for worker in pool._running}
         assert before == {True}
@@ -486,5 +493,6 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
         assert await ask("modest") == (own, 2)
         for task in hanging:
             task.cancel()
-        await asyncio.sleep(3)  # until nobody was active lately
+        await asyncio.gather(*hanging, return_exceptions=True)
+        clock.now += 12  # nobody was active lately
         assert await ask("greedy") == (own, 2)
