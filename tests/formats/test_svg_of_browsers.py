@@ -120,12 +120,12 @@ def test_a_property_with_several_values_stays() -> None:
     b"var(" * 100_000, b"var(--a," * 100_000, b"light-dark(" * 100_000, b"light-dark(a(" * 100_000,
     b"--a:" * 100_000, b"@media {" * 100_000, b"--a: var(--a) var(--a); var(--a)", b"--a:" + b"x" * 1_000_000,
     b"--a: " + b"var(--a)" * 12 + b"; " + b"var(--a)" * 10_000, b"@media" + b"{}" * 100_000,
-    b"var(--a, b(" * 50_000 + b"))" * 50_000,
+    b"var(--a, b(" * 50_000 + b"))" * 50_000, b"@media " * 100_000,
 ])  # fmt: skip
 def test_styles_cost_little(text: bytes) -> None:
     started = time.process_time()
     found = with_known_styles(b"<svg>light-dark(var(--none)" + text)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 30  # some tenths, or minutes if each start is followed to the end
     assert len(found) < 20_000_000
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 _DEEPEST = 4  # values that refer to others, as in ``--a: var(--b)``
 _LONGEST = 100  # bytes of a value; colors and lengths have fewer
-_MEDIA = re.compile(rb"@media\b[^{}]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
+_MEDIA = re.compile(rb"@media\b[^{}@]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _PROPERTY = re.compile(rb"""(?<![\w-])(--[\w-]++)\s*+:\s*+([^;{}"'<>]{1,100}?)\s*+(?=[;}"'<])""")
 _VARIABLE = re.compile(rb"var\(\s*+(--[\w-]++)\s*+(?:,((?:[^()]|\([^()]*+\))*+))?\)")
 _LIGHT_OR_DARK = re.compile(
