@@ -641,6 +641,20 @@ def test_bmp_profile() -> None:
     assert bytes(image.get("icc-profile-data")) == files.profile()
 
 
+@pytest.mark.parametrize(
+    ("bits", "width", "padding"), [(24, 5, 1), (24, 3, 3), (8, 6, 2), (1, 9, 2), (16, 3, 2)]
+)
+def test_bmp_without_the_padding_of_its_last_row(bits: int, width: int, padding: int) -> None:
+    rows = bytes(range(1, 1 + (width * bits + 31) // 32 * 4 * 2))
+    palette = bytes(range(8)) * (1 << bits >> 1) if bits <= 8 else b""
+    whole = handmade.bmp_by_hand(rows, width, 2, bits, palette=palette)
+    pixels = read(whole).numpy()
+    for missing in range(1, padding + 1):
+        assert np.array_equal(read(whole[:-missing]).numpy(), pixels)
+    with pytest.raises(CorruptImage, match="truncated"):
+        read(whole[: -padding - 1])
+
+
 def test_icon_with_a_truncated_mask() -> None:
     whole = encoded("ico_bitmap").data
     mask = 12 * files.HEIGHT

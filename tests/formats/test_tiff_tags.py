@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pyvips
+import tifffile
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
@@ -237,3 +238,52 @@ def test_inspection_refuses_what_no_library_decompresses(compression: int) -> No
     for refuse in (imgsvc.inspect, imgsvc.process):
         with pytest.raises(imgsvc.UnsupportedFormat, match=r"compression .* save it with deflate"):
             refuse(data)
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("options", [
+    {}, {"byteorder": ">"}, {"bigtiff": True}, {"compression": "zlib", "predictor": True}, {"tile": (16, 16)},
+    {"planarconfig": "separate"},
+])  # fmt: skip
+def test_a_small_copy_before_the_picture(inner: bool, options: dict[str, Any], tmp_path: Path) -> None:
+    """Scanners put a thumbnail first, and the picture after it or inside of its directory."""
+    pixels, path = photos.coffee()[:64, :48], tmp_path / "scan.tif"
+    general = {key: options.pop(key) for key in ("byteorder", "bigtiff") if key in options}
+    with tifffile.TiffWriter(path, **general) as file:
+        file.write(pixels[::4, ::4], photometric="rgb", subfiletype=1, subifds=int(inner))
+        stored = np.moveaxis(pixels, 2, 0) if "planarconfig" in options else pixels
+        file.write(stored, photometric="rgb", subfiletype=0, extratags=[(274, 3, 1, 6, True)], **options)
+        if not inner:
+            file.write(pixels[::2], photometric="rgb", subfiletype=1)
+    before = path.read_bytes()
+    for source in (path, before):
+        assert imgsvc.inspect(source).upright_size == (64, 48)
+        result = imgsvc.process(source, {"output": {"format": "png"}})
+        assert np.array_equal(result.to_numpy(), np.rot90(pixels, -1))
+        assert not result.notes
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("photometric", [32803, 34892])
+def test_camera_raw_is_told(photometric: int, tmp_path: Path) -> None:
+    """Not its thumbnail is meant, which DNG, NEF and ARW have first."""
+    pixels, path = photos.coffee()[:64, :48], tmp_path / "raw.dng"
+    with tifffile.TiffWriter(path) as file:
+        file.write(pixels[::4, ::4], photometric="rgb", subfiletype=1, subifds=2)
+        file.write(pixels[::2, ::2], photometric="rgb", subfiletype=1)
+        sensor = pixels.astype(np.uint16)
+        file.write(sensor[..., 0] if photometric == 32803 else sensor, photometric=photometric, subfiletype=0)
+    with pytest.raises(imgsvc.UnsupportedFormat, match="camera RAW"):
+        imgsvc.process(path, {"output": {"format": "png"}})
+
+
+def test_a_small_copy_alone_is_the_picture(tmp_path: Path) -> None:
+    pixels, path = photos.coffee()[:64, :48], tmp_path / "small.tif"
+    tifffile.imwrite(path, pixels, photometric="rgb", subfiletype=1)
+    assert np.array_equal(imgsvc.process(path, {"output": {"format": "png"}}).to_numpy(), pixels)
+    data = bytearray(path.read_bytes())
+    with tifffile.TiffFile(path) as file:
+        offset = file.pages.first.offset
+    end = offset + 2 + 12 * struct.unpack_from("<H", data, offset)[0]
+    data[end : end + 4] = struct.pack("<I", len(data) + 9)  # another page, which is not there
+    assert np.array_equal(imgsvc.process(bytes(data), {"output": {"format": "png"}}).to_numpy(), pixels)

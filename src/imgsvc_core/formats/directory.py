@@ -83,12 +83,13 @@ class Entry:
 
 @frozen
 class Directory:
-    """The tags of one directory, whose values are read when asked for, and the offset of the next one.
+    """The tags of one directory, whose values are read when asked for, its offset and that of the next one.
 
     ``next`` is 0 after the last. A directory that is cut off has the entries that are there.
     """
 
     entries: Mapping[int, Entry]
+    start: int
     next: int
     _reader: HeaderReader
     layout: Layout
@@ -231,6 +232,7 @@ def _read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Direct
     (count,) = reader.unpack(layout.count, offset)
     if count > _MOST_ENTRIES:
         raise reader.corrupt(f"one of its directories has {count:,} entries")
+    start = offset
     offset += 8 if layout.big else 2
     entries: dict[int, Entry] = {}
     for _ in range(count):
@@ -244,4 +246,5 @@ def _read_directory(reader: HeaderReader, layout: Layout, offset: int) -> Direct
         entries.setdefault(tag, entry)
         offset = values_at + inline
     whole = offset + layout.word_size <= reader.size
-    return Directory(entries, reader.unpack(layout.word, offset)[0] if whole else 0, reader, layout)
+    following = reader.unpack(layout.word, offset)[0] if whole else 0
+    return Directory(entries, start, following, reader, layout)

@@ -41,10 +41,13 @@ def decode_pixels(data: Any, header: BitmapHeader) -> Any:
     else:
         length = header.stride * header.height
         body = data[header.pixels_at : header.pixels_at + length]
-        if len(body) < length:
+        missing, padding = length - len(body), header.stride - (header.width * header.bits + 7) // 8
+        if missing > padding:
             raise CorruptImage(
                 f"The BMP image is truncated: {len(body)} of {length} bytes of pixels are there."
             )
+        if missing:  # some writers leave out the padding of the last row
+            body = bytes(body) + bytes(missing)
         rows = _unpack(np.frombuffer(body, np.uint8).reshape(header.height, header.stride), header)
     if not header.top_down:
         rows = rows[::-1]

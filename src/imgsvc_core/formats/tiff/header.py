@@ -61,12 +61,13 @@ _COLOR_SPACES = {
     0: "gray", 1: "gray", 2: "srgb", 3: "palette", 5: "cmyk", YCBCR: "srgb", _CIELAB: "lab", _ICCLAB: "lab",
     32844: "gray", 32845: "srgb",
 }  # fmt: skip
+_RAW = (32803, 34892)  # as the sensor has it
 _COLORS = {"gray": 1, "palette": 1, "srgb": 3, "cmyk": 4, "lab": 3}
 _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4:0", (4, 1): "4:1:1"}
 _PYRAMID_TOLERANCE = 5
 _SMALLEST_LEVEL = 2
 _MOST_LEVELS = 32
-_MOST_COPIES, _COPY_OR_MASK = 8, 0b101
+_MOST_COPIES, _COPY, _COPY_OR_MASK = 8, 0b001, 0b101
 _MOST_CHANNELS = 65_535
 _MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of libvips
 
@@ -74,14 +75,17 @@ _MOST_TILE_SIDE, _STEP_OF_TILES, _MOST_TILE_BYTES = 8192, 256, 100_000_000  # of
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
     """Read the facts of the first page, in its stored size, before its orientation, and its tags.
 
+    If that is a smaller copy, as scanners and cameras put it first, the picture itself is meant.
     A TIFF of many pages is a document and not an animation: ``frames`` is 1, and only the first page is read.
     """
-    page = read_first_directory(reader)
+    page = _whole_picture(read_first_directory(reader))
     if page.repeats:  # libtiff reads values of all tags, also of unknown ones
         raise reader.corrupt("its tags share their values, which together have more bytes than the file")
     width, height = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
     reader.check_size(width, height)
     photometric = page.first(Tag.PHOTOMETRIC, 1)
+    if photometric in _RAW:
+        raise reader.unsupported("it is camera RAW, which is not developed; save it as JPEG or RGB TIFF")
     if photometric not in _COLOR_SPACES:
         raise reader.unsupported(
             f"its photometric interpretation {photometric} is not supported; save it as RGB"
@@ -115,6 +119,18 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
         decoded_pixels=tile if tile > width * height else None,
     )
     return info, page
+
+
+def _whole_picture(first: Directory) -> Directory:
+    """Return the picture of which the first page is a smaller copy, if there is one, else the first page."""
+    if not first.first(Tag.KIND, 0) & _COPY:
+        return first
+    inner = (first.at(offset) for offset in first.numbers(Tag.SUB_DIRECTORIES, _MOST_COPIES))
+    others = itertools.chain(inner, itertools.islice(_following(first), _MOST_COPIES))
+    try:
+        return next((page for page in others if not page.first(Tag.KIND, 0) & _COPY_OR_MASK), first)
+    except CorruptImage:
+        return first
 
 
 def needs_following_pages(page: Directory, levels: tuple[tuple[int, int], ...]) -> bool:

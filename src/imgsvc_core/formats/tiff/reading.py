@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -62,7 +63,8 @@ _YCBCR_TO_RGB = [[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]]
 
 def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
     """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
-    source, info, page = picture.source, picture.info, picture.header
+    info, page = picture.info, picture.header
+    source = _starting_with(picture.source, page)
     _check_complete(source, page)
     unsound, alone = unsound_tags(page), not needs_following_pages(page, info.levels)
     if unsound or (alone and page.next):
@@ -76,6 +78,16 @@ def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
         image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
     return attach(image, {EXIF: exif.serialize(described) if described else None, IPTC: _iptc(page)})
+
+
+def _starting_with(source: ByteSource, page: Directory) -> ByteSource:
+    """Return the file, or a copy whose first page is another one: decoders find it there."""
+    place, start = page.layout.word_size, struct.pack(page.layout.word, page.start)
+    if source.read(place, len(start)) == start:
+        return source
+    data = source.editable()
+    data[place : place + len(start)] = start
+    return ByteSource(data, name=source.name)
 
 
 def _iptc(page: Directory) -> bytes:
