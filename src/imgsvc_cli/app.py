@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import sys
@@ -43,7 +42,9 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            alike = difflib.get_close_matches(name, _COMMANDS, 1)
+            from difflib import get_close_matches  # few names are wrong
+
+            alike = get_close_matches(name, _COMMANDS, 1)
             meant = f"did you mean '{alike[0]}'?" if alike else f"expected one of {', '.join(_COMMANDS)}."
             raise click.UsageError(f"There is no command '{name}': {meant}", ctx)
         return super().resolve_command(ctx, args)

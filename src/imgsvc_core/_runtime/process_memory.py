@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import resource
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -35,7 +34,6 @@ _NO_THREADS = (
     "of the picture. Try again later."
 )
 _THREADS = 8  # threads that codecs and libvips usually start for a picture
-_OUT_OF_MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGTRAP)  # signals of libraries that cannot allocate
 _STATM = Path("/proc/self/statm")
 _SIZE, _DATA = 0, 5  # fields: all pages, and the pages of data and stack
 _watched: list[mmap.mmap | memoryview] = []
@@ -64,11 +62,14 @@ def cause_of(exit_code: int, *, short: bool, oom_killed: bool) -> Cause:
         short: whether it was short of memory, as `show_shortage` tells.
         oom_killed: whether the kernel killed it, or a process like it, for lack of memory.
     """
+    import signal  # takes time, and few processes end other ones
+
+    out_of_memory = signal.SIGABRT, signal.SIGTRAP  # of libraries that cannot allocate
     if exit_code == -signal.SIGKILL:
         return Cause.MEMORY if oom_killed else Cause.KILLED
     if exit_code < 0 and not _threads_can_start():
         return Cause.MACHINE
-    return Cause.MEMORY if short or -exit_code in _OUT_OF_MEMORY_SIGNALS else Cause.CRASH
+    return Cause.MEMORY if short or -exit_code in out_of_memory else Cause.CRASH
 
 
 def error_of(cause: Cause) -> ImgsvcError:

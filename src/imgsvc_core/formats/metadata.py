@@ -14,7 +14,6 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, field_names, has, remove_field
 from imgsvc_core.errors import CorruptImage
-from imgsvc_core.formats import exif
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import EXIF_PREFIX
 from imgsvc_core.formats.reader import HeaderReader
@@ -61,10 +60,10 @@ def beside_stored(blocks: Blocks, policy: MetadataPolicy, orientation: int) -> B
     The orientation stays, because the pixels are not turned.
     """
     rights = Blocks() if policy == "strip" else blocks
-    parsed = exif.parse(rights.exif) if rights.exif else None
-    kept = (parsed.rights() if parsed else exif.Exif({})).beside_stored(orientation)
+    parsed = _exif().parse(rights.exif) if rights.exif else None
+    kept = (parsed.rights() if parsed else _exif().Exif({})).beside_stored(orientation)
     return Blocks(
-        exif.serialize(kept) if kept.main else None,
+        _exif().serialize(kept) if kept.main else None,
         _xmp().rights(rights.xmp) if rights.xmp else None,
         _iptc_rights(_iptc_records(rights.iptc)) if rights.iptc else None,
     )
@@ -121,9 +120,9 @@ def segments_of(blocks: Blocks) -> bytes:
     """Return the segments of a JPEG that hold some metadata."""
     contents = []
     stored, packet, records = blocks
-    if stored and (parsed := exif.parse(stored)):
+    if stored and (parsed := _exif().parse(stored)):
         fitting = parsed.within(_MOST_IN_JPEG - len(EXIF_PREFIX))
-        contents.append((_APP1, EXIF_PREFIX + exif.serialize(fitting)))
+        contents.append((_APP1, EXIF_PREFIX + _exif().serialize(fitting)))
     if packet and (shortened := _xmp().within(packet, _MOST_IN_JPEG - len(_XMP_PREFIX))):
         contents.append((_APP1, _XMP_PREFIX + shortened))
     if records:
@@ -141,18 +140,18 @@ def _kept(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool) -> dic
     if policy == "strip":
         return {}
     stored, packet, iptc = (blob(image, name) for name in (EXIF, XMP, IPTC))
-    parsed = exif.parse(stored) if stored else None
+    parsed = _exif().parse(stored) if stored else None
     records = _iptc_records(iptc) if iptc else b""
     if policy == "keep" and not redacted:
         described = parsed.describing(*_size(image)) if parsed else None
         return {
-            EXIF: exif.serialize(described) if described else None,
+            EXIF: _exif().serialize(described) if described else None,
             XMP: _xmp().describing(packet, *_size(image)) if packet else None,
             IPTC: b"".join(raw for key, raw in _datasets(records) if _is_current(key)),
         }
     kept = parsed and (parsed.circumstances(*_size(image)) if policy == "keep" else parsed.rights())
     return {
-        EXIF: exif.serialize(kept) if kept and kept.main else None,
+        EXIF: _exif().serialize(kept) if kept and kept.main else None,
         XMP: _xmp().rights(packet) if packet else None,
         IPTC: _iptc_rights(records),
     }
@@ -160,6 +159,13 @@ def _kept(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool) -> dic
 
 def _size(image: pyvips.Image) -> tuple[int, int]:
     return image.width, image.get_page_height()
+
+
+def _exif() -> ModuleType:
+    """Return the module that changes EXIF. Few results keep any."""
+    from imgsvc_core.formats import exif
+
+    return exif
 
 
 def _xmp() -> ModuleType:
