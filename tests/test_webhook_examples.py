@@ -23,6 +23,7 @@ from tests.support import requires
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "webhooks"
 SECRET = "whsec_" + base64.b64encode(b"thirty-two random bytes, or more").decode()
+_ENVIRONMENT = os.environ | {"GOTOOLCHAIN": "local"}
 BODY = '{"success":true,"id":"21fca4f8","output":{"name":"tür.webp"}}'
 
 
@@ -114,13 +115,17 @@ func main() {
 
 @attrs.frozen
 class Language:
-    """How to run an example: its files, and the command that reads cases and prints ones and zeros."""
+    """How to run an example: its files, and the command that reads cases and prints ones and zeros.
+
+    Those that are ``built`` are compiled first, which may take longer than a notification is genuine.
+    """
 
     example: str
     place: str
     program: str
     files: Mapping[str, str]
     arguments: tuple[str, ...]
+    built: tuple[str, ...] = ()
 
 
 LANGUAGES = (
@@ -133,6 +138,7 @@ LANGUAGES = (
         "go",
         {"go.mod": "module example\n\ngo 1.19\n", "main.go": GO},
         ("run", "."),
+        ("build", "-o", os.devnull, "."),
     ),
 )
 
@@ -144,8 +150,10 @@ def test_only_signed_notifications_are_genuine(language: Language, tmp_path: Pat
     shutil.copy(EXAMPLES / language.example, place)
     for name, text in language.files.items():
         (tmp_path / name).write_text(text)
-    cases = _cases()
-    command = [requires.program(language.program), *language.arguments]
+    program = requires.program(language.program)
+    if language.built:
+        subprocess.run([program, *language.built], cwd=tmp_path, env=_ENVIRONMENT, check=True)
+    cases, command = _cases(), [program, *language.arguments]
     assert _believed(command, tmp_path, cases) == _genuine(cases)
 
 
@@ -178,7 +186,7 @@ def _believed(command: Sequence[str], folder: Path, cases: Mapping[str, Notifica
     printed = subprocess.check_output(
         command,
         cwd=folder,
-        env=os.environ | {"GOTOOLCHAIN": "local"},
+        env=_ENVIRONMENT,
         input=json.dumps(given),
         text=True,
     )

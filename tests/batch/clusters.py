@@ -44,8 +44,8 @@ class Cluster:
     def await_workers(self, count: int) -> None:
         from distributed import Client
 
-        with Client(self.address, timeout=30) as client:
-            client.wait_for_workers(count, timeout=60)
+        with Client(self.address, timeout=120) as client:
+            client.wait_for_workers(count, timeout=120)
 
     def _start(self, what: str, *arguments: str) -> None:
         log = self.folder / f"{what}{len(self.processes)}.log"
@@ -85,5 +85,5 @@ def cluster_of(workers: int, folder: Path, *, nanny: bool = False, **settings: s
 def workers_of(address: str) -> set[str]:
     from distributed import Client
 
-    with Client(address, timeout=30) as client:
+    with Client(address, timeout=120) as client:
         return set(client.nthreads())

@@ -32,7 +32,7 @@ def test_an_interrupt_waits_for_no_picture_and_forgets_none(
     def slowly(job: work.Job, picture: ByteSource) -> Any:
         if (picture.name or "").endswith("slow.png"):
             begun.set()
-            released.wait(20)
+            released.wait(60)
         return compute(job, picture)
 
     monkeypatch.setattr(work, "_process", slowly)
@@ -41,7 +41,7 @@ def test_an_interrupt_waits_for_no_picture_and_forgets_none(
     def interrupt(event: Event) -> None:
         told.append(event)
         if len(told) == QUICK:
-            assert begun.wait(20)
+            assert begun.wait(60)
             raise KeyboardInterrupt
 
     manifest = tmp_path / "manifest.sqlite"

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from imgsvc_batch import Manifest
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import encoded, forked_python, requires
 from tests.support.forked_python import COMMAND, ForkedPython
+from tests.support.processes import descendants_of
 
 COUNT = 300
 WORKERS = 2
@@ -64,19 +65,29 @@ def wait_for_results(target: Path, count: int, process: ForkedPython) -> None:
         time.sleep(0.01)
 
 
+def wait_for_end(family: Sequence[int]) -> None:
+    """Wait for workers of a dead process, which end by themselves."""
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in family):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_killed_at_any_moment_it_goes_on_with_what_is_left(pictures: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
     moments = random.Random(7)
     written: dict[str, int] = {}
+    family: list[int] = []
     for number in range(5):
         resume = ["--resume"] if number else []
         process = start(pictures, target, "--json", "--workers", str(WORKERS), *resume)
         wait_for_results(target, len(written) + moments.randrange(10, 50), process)
+        family += descendants_of(process.pid)
         process.kill()
         process.communicate()
         now = {name: (target / name).stat().st_mtime_ns for name in results(target) if name.endswith("webp")}
         written = now
-    time.sleep(1)  # workers of the dead end by themselves
+    wait_for_end(family)
     process = start(pictures, target, "--json", "--resume")
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -249,12 +260,29 @@ def test_an_interrupt_while_the_page_is_written_is_heeded(pictures: Path, tmp_pa
     assert page.read_text() == "the one before"
 
 
-@pytest.mark.parametrize("seconds", [0.2, 0.4, 0.5, 0.7])
+def imports(process: subprocess.Popen[str]) -> bool:
+    """True once a command is in the midst of its imports."""
+    return "_sqlite3" in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+def heeds_signals(process: subprocess.Popen[str]) -> bool:
+    """True once a command has set what signals do to it, and not only Python for Ctrl-C."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.parametrize(
+    ("moment", "seconds"), [(imports, 0), (imports, 0.05), (heeds_signals, 0), (heeds_signals, 0.1)]
+)
 def test_an_interrupt_before_the_first_result_is_as_clean(
-    pictures: Path, tmp_path: Path, seconds: float
+    pictures: Path, tmp_path: Path, moment: Callable[[subprocess.Popen[str]], bool], seconds: float
 ) -> None:
     command = [sys.executable, *batch(pictures, tmp_path / "out")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not moment(process):
+        assert process.poll() is None
+        time.sleep(0.001)
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
@@ -292,9 +320,10 @@ def test_after_a_kill_other_work_replaces_what_was_written(pictures: Path, tmp_p
         request = {"resize": {"width": width}, "output": {"format": "webp"}}
         process = start(pictures, target, request=request)
         wait_for_results(target, results_first, process)
+        family = descendants_of(process.pid)
         process.kill()
         process.communicate()
-        time.sleep(1)  # workers of the dead end by themselves
+        wait_for_end(family)
     process = start(pictures, target, "--json", request={"output": {"format": "webp"}})
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out[-2000:] + err

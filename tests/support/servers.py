@@ -21,7 +21,7 @@ from tests.support import requires
 
 _POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps what is not in the path
 _USER = "imgsvc"
-_START_SECONDS = 60
+_START_SECONDS = 180
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _listening(port: int) -> Callable[[], bool]:
 
     def ready() -> bool:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=10).close()
         except OSError:
             return False
         return True
