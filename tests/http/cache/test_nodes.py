@@ -196,7 +196,7 @@ async def test_what_was_begun_before_a_purge_is_not_joined_and_not_kept(
     async with node(url, tmp_path / "cache", clock) as (cache, db):
         alone = new_cache(clock, place=cache.place)
         first = asyncio.create_task(ask(alone, old))
-        await asyncio.sleep(0.1)
+        await old.began.wait()
         await purge(alone, db, source_digest("acc", SOURCE))
         assert (await ask(alone, new)).entry.picture.etag == '"2"'
         assert old.waiting is not None

@@ -11,11 +11,9 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable, SpecError
@@ -28,15 +26,6 @@ from tests.http.sources import Handler, serving
 pytestmark = pytest.mark.asyncio
 
 PICTURE = bytes(range(256)) * 400
-SETTINGS = FetchSettings(private_allowed=("127.0.0.1",), connect_seconds=2, total_seconds=2)
-
-
-@pytest_asyncio.fixture
-async def fetcher() -> AsyncIterator[Fetcher]:
-    """One that gives up soon."""
-    fetcher = Fetcher(SETTINGS, SocialSettings())
-    yield fetcher
-    await fetcher.close()
 
 
 async def get(
@@ -304,7 +293,7 @@ async def test_what_is_wrong_on_our_side_is_not_the_source(fetcher: Fetcher, tmp
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: Path) -> None:
+async def test_slow_and_silent_servers_have_an_end(tmp_path: Path) -> None:
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -316,10 +305,12 @@ async def test_slow_and_silent_servers_have_an_end(fetcher: Fetcher, tmp_path: P
         await asyncio.sleep(600)
         raise AssertionError
 
+    hasty = Fetcher(FetchSettings(private_allowed=("127.0.0.1",), total_seconds=2), SocialSettings())
     async with serving({"/drip": drip, "/silent": silent}) as url:
         for path in ("/drip", "/silent"):
             with pytest.raises(SourceUnreachable, match="within 2 seconds"):
-                await get(fetcher, url + path, tmp_path)
+                await get(hasty, url + path, tmp_path)
+    await hasty.close()
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ async def test_urls_that_redis_has_no_use_for_are_told_without_their_secrets(url
 async def test_a_node_counts_alone_while_redis_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     with servers.redis() as url:
-        limiter = RateLimiter(2, 60, cache_url=url, clock=clock)
+        limiter = RateLimiter(2, 60, cache_url=url, timeout_seconds=30, clock=clock)
         assert (await limiter.hit("key")).remaining == 1
     with caplog.at_level(logging.WARNING):
         states = [await limiter.hit("key") for _ in range(3)]

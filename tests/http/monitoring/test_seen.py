@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import re
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -23,8 +22,9 @@ from imgsvc_http.monitoring.phases import PHASES
 from tests.http.calls import call, upload
 from tests.http.service_process import Service, running
 from tests.support import encoded
+from tests.support.servers import free_port
 
-_SECONDS = 30
+_SECONDS = 60
 _SECRET = "isk_nobodyshallseethis"
 
 
@@ -60,16 +60,15 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     folder = tmp_path_factory.mktemp("seen")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    settings = {
-        "monitoring.metrics_port": port,
-        "monitoring.access_log": "json",
-        "server.trusted_proxies": "127.0.0.1",
-        "accounts.quota": 3,
-    }
-    with running(folder / "state", settings) as service:
-        yield Seen(service, port, folder / "state.log")
+    with free_port() as port:
+        settings = {
+            "monitoring.metrics_port": port,
+            "monitoring.access_log": "json",
+            "server.trusted_proxies": "127.0.0.1",
+            "accounts.quota": 3,
+        }
+        with running(folder / "state", settings) as service:
+            yield Seen(service, port, folder / "state.log")
 
 
 @pytest.mark.asyncio
@@ -146,14 +145,20 @@ async def test_requests_that_are_no_http_have_a_line(seen: Seen) -> None:
 async def test_a_client_that_leaves_has_a_line(seen: Seen) -> None:
     before = (await seen.metrics()).get(("imgsvc_requests_total", "/1.0/upload", "499"), 0)
     async with seen.service.client() as client:
+        is_read = asyncio.Event()
 
         async def body() -> Any:
+            is_read.set()
             yield b"--x\r\n"
-            await asyncio.sleep(_SECONDS)
+            await asyncio.Event().wait()
 
-        headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(client.post("/1.0/upload", data=body(), headers=headers), 1)
+        async def ask() -> None:
+            headers = {"Content-Type": "multipart/form-data; boundary=x"}
+            await client.post("/1.0/upload", data=body(), headers=headers, expect100=True)
+
+        leaving = asyncio.create_task(ask())
+        await asyncio.wait_for(is_read.wait(), _SECONDS)
+        leaving.cancel()
     deadline = time.monotonic() + _SECONDS
     while (await seen.metrics()).get(("imgsvc_requests_total", "/1.0/upload", "499"), 0) != before + 1:
         assert time.monotonic() < deadline

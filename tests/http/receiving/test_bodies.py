@@ -185,7 +185,7 @@ async def test_wrong_parameters_are_listed_in_a_header_as_far_as_there_is_room(
 
 def ended(connection: socket.socket, request: bytes) -> bytes:
     """All that comes until the service ends the connection."""
-    connection.settimeout(5)
+    connection.settimeout(60)
     connection.sendall(request)
     answer = b""
     while piece := connection.recv(65536):

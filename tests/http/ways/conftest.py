@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
 import zipfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from yarl import URL
 from imgsvc_urls import Signer
 from tests.http.calls import Reply, call
 from tests.http.service_process import Service, running
-from tests.http.ways.web_origin import WebOrigin, web_origin
+from tests.http.ways.web_origin import Page, WebOrigin, web_origin
 from tests.support import encoded
 from tests.support.commands import run_command
 
@@ -60,6 +62,19 @@ class Site:
     async def used(self) -> int:
         async with self.service.client() as client:
             return int((await call(client, "GET", "/1.0/account")).json["quota"]["used"])
+
+
+async def at_once(
+    client: aiohttp.ClientSession, page: Page, calls: Iterable[Coroutine[Any, Any, Reply]]
+) -> list[Reply]:
+    """The answers to calls of a client, for whose page the service waits until it has all of them."""
+    page.released, asked = threading.Event(), list(calls)
+    await asyncio.gather(*(call(client, "GET", "/healthz") for _ in asked))  # a connection for each
+    tasks = [asyncio.create_task(each) for each in asked]
+    for _ in range(20):  # before it answers, the service reads what was sent before
+        await call(client, "GET", "/healthz")
+    page.released.set()
+    return await asyncio.gather(*tasks)
 
 
 @pytest.fixture(scope="session")

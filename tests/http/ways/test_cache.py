@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.http.service_process import Service, await_start, running, start
 from tests.http.ways.conftest import Site, signer_for
 from tests.http.ways.web_origin import Page, WebOrigin, web_origin
 from tests.support import encoded
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -38,9 +38,9 @@ def origin() -> Iterator[WebOrigin]:
 
 
 @pytest.fixture(scope="module")
-def metrics_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+def metrics_port() -> Iterator[int]:
+    with free_port() as port:
+        yield port
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,10 @@ from yarl import URL
 from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call
 from tests.http.service_process import Service, running
-from tests.http.ways.conftest import Site, signer_for
+from tests.http.ways.conftest import Site, at_once, signer_for
 from tests.http.ways.web_origin import Page, WebOrigin
 from tests.support import encoded
+from tests.support.folders import contents
 
 pytestmark = pytest.mark.asyncio
 
@@ -212,10 +213,9 @@ async def test_the_age_of_a_source_ends_with_the_url(keeping: Site) -> None:
 
 
 async def test_who_asks_at_the_same_time_shares_what_nobody_may_store(keeping: Site) -> None:
-    keeping.web.pages["/pictures/shared.png"] = Page(PICTURE, {"Cache-Control": "no-store"}, seconds=1)
+    keeping.web.pages["/pictures/shared.png"] = page = Page(PICTURE, {"Cache-Control": "no-store"})
     url = keeping.signer.url("web/shared.png", resize="29x", version="1")
-    replies = await asyncio.gather(*(get(keeping, url) for _ in range(8)))
+    replies = await at_once(keeping.client, page, (get(keeping, url) for _ in range(8)))
     assert {(reply.status, reply.headers["Cache-Control"]) for reply in replies} == {(200, "no-store")}
     assert keeping.web.log.count("200 /pictures/shared.png") == 1
-    for file in keeping.service.state.rglob("*"):
-        assert not file.is_file() or replies[0].body not in file.read_bytes()
+    assert not any(replies[0].body in data for _, data in contents(keeping.service.state))

@@ -71,15 +71,15 @@ async def test_each_browser_gets_a_format_that_it_shows(site: Site) -> None:
 
 
 async def test_a_url_expires_although_it_was_answered_before(site: Site) -> None:
-    expires = int(time.time()) + 3
+    expires = int(time.time()) + 6
     url, ages = site.signer.url("photos/photo.jpg", resize="25x", expires=expires), set()
     while (reply := await site.get(url)).status == 200:
         ages.add(int(reply.headers["Cache-Control"].partition("max-age=")[2]))
-        assert time.time() < expires + 20
+        assert time.time() < expires + 60
         await asyncio.sleep(0.05)
     assert_failure(reply, 410, "url_expired")
     assert time.time() >= expires
-    assert max(ages) <= 3
+    assert max(ages) <= 6
     assert len(ages) > 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -125,7 +126,8 @@ async def test_caches_of_other_hosts_are_told_after_a_redirect(site: Site) -> No
 
 
 async def test_nobody_joins_a_fetch_for_another_version(site: Site) -> None:
-    site.web.pages["/slow.img"] = Page(OLD, LONG, seconds=1)
+    released = threading.Event()
+    site.web.pages["/slow.img"] = Page(OLD, LONG, released=released)
     url = site.signer.url("web/slow.img", resize="30x30", format="png", version="1")
     slow = asyncio.create_task(site.get(url))
     while "200 /slow.img" not in site.web.log:
@@ -133,6 +135,7 @@ async def test_nobody_joins_a_fetch_for_another_version(site: Site) -> None:
     site.web.pages["/slow.img"] = Page(NEW, LONG)
     new = await site.picture("web/slow.img", resize="30x30", format="png", version="2")
     assert not slow.done()
+    released.set()
     assert new.body != (await slow).body
 
 

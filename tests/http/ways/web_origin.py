@@ -13,12 +13,13 @@ import attrs
 
 @attrs.define
 class Page:
-    """What the server answers at a path, after some seconds."""
+    """What the server answers at a path, after some seconds, and not before it is released."""
 
     body: bytes = b""
     headers: Mapping[str, str] = attrs.field(factory=dict)
     status: int = 200
     seconds: float = 0
+    released: threading.Event | None = None
 
 
 @attrs.define
@@ -43,6 +44,8 @@ def web_origin() -> Iterator[WebOrigin]:
             origin.log.append(f"{status} {self.path}")
             origin.asked[self.path] = self.headers
             time.sleep(page.seconds)
+            if page.released is not None:
+                page.released.wait(60)
             self.send_response(status)
             for name, value in page.headers.items():
                 self.send_header(name, value)
