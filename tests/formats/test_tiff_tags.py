@@ -287,3 +287,24 @@ def test_a_small_copy_alone_is_the_picture(tmp_path: Path) -> None:
     end = offset + 2 + 12 * struct.unpack_from("<H", data, offset)[0]
     data[end : end + 4] = struct.pack("<I", len(data) + 9)  # another page, which is not there
     assert np.array_equal(imgsvc.process(bytes(data), {"output": {"format": "png"}}).to_numpy(), pixels)
+
+
+@pytest.mark.parametrize("inks", [1, 2])
+def test_inks_other_than_cmyk_are_told(inks: int, tmp_path: Path) -> None:
+    pixels, path = np.full((8, 8, 4), 99, np.uint8), tmp_path / "inks.tif"
+    tifffile.imwrite(path, pixels, photometric="separated", extratags=[(332, 3, 1, inks, True)])
+    if inks == 1:
+        assert imgsvc.process(path).to_numpy().shape == (8, 8, 3)
+    else:
+        with pytest.raises(imgsvc.UnsupportedFormat, match="inks"):
+            imgsvc.process(path)
+
+
+def test_colors_without_their_channels_are_damage(tmp_path: Path) -> None:
+    pixels, path = np.full((8, 8), 99, np.uint8), tmp_path / "colors.tif"
+    tifffile.imwrite(path, pixels, photometric="minisblack")
+    data = bytearray(path.read_bytes())
+    entry = data.index(struct.pack("<HHIH", 262, 3, 1, 1))
+    data[entry + 8] = 2  # RGB
+    with pytest.raises(imgsvc.CorruptImage, match="1 channels"):
+        imgsvc.inspect(bytes(data))

@@ -33,6 +33,7 @@ class Tag(enum.IntEnum):
     TILE_OFFSETS = 324
     TILE_LENGTHS = 325
     SUB_DIRECTORIES = 330
+    INKS = 332
     EXTRA_CHANNELS = 338
     SAMPLE_FORMAT = 339
     CHROMA_STEPS = 530
@@ -54,6 +55,7 @@ _BITS_OF_ONE_CHANNEL = (1, 2, 4, 12)  # unsigned
 _CIELAB, _ICCLAB = 8, 9
 _SEPARATE_PLANES = 2
 _RGB, _CMYK = 2, 5
+_CMYK_INKS = 1
 _PLAIN_PHOTOMETRICS = (WHITE_IS_LOWEST, BLACK_IS_LOWEST, _RGB, _CMYK)
 _ALIKE = (Tag.BITS, Tag.PHOTOMETRIC, Tag.CHANNELS, Tag.SAMPLE_FORMAT, Tag.EXTRA_CHANNELS)
 YCBCR = 6
@@ -97,8 +99,10 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
     colorspace = _COLOR_SPACES[photometric]
     depth = max(page.numbers(Tag.BITS, _MOST_CHANNELS) or (1,))
     channels = page.first(Tag.CHANNELS, 1)
-    if not 1 <= depth <= 64 or channels < 1:
+    if not 1 <= depth <= 64 or channels < _COLORS[colorspace]:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
+    if photometric == _CMYK and page.first(Tag.INKS, _CMYK_INKS) != _CMYK_INKS:
+        raise reader.unsupported("its inks are others than those of CMYK; save it as RGB")
     _check_samples(reader, page, depth, channels)
     tile = math.prod(_tile(page))
     levels = _levels(page, (width, height))
