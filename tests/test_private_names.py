@@ -72,10 +72,12 @@ def instance_attributes(kind: type) -> set[str]:
     }
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for package in PACKAGES:
-        for file in sorted((SOURCES / package).rglob("*.py")):
-            yield file, ast.parse(file.read_text(encoding="utf-8"))
+def names_in(file: Path) -> list[ast.AST]:
+    """The parts of a module that give, read or import names."""
+    kinds = (
+        ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Name, ast.Attribute, ast.ImportFrom,
+    )  # fmt: skip
+    return [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
 
 
 def is_own(node: ast.Attribute) -> bool:
@@ -86,9 +88,9 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in PUBLIC and name != "_"
 
 
-def defined(tree: ast.Module) -> Iterator[str]:
+def defined(nodes: list[ast.AST]) -> Iterator[str]:
     """The names that a module gives to functions, classes, variables and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -97,10 +99,10 @@ def defined(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def foreign(tree: ast.Module, own: set[str]) -> Iterator[str]:
+def foreign(nodes: list[ast.AST], own: set[str]) -> Iterator[str]:
     """The private names in a module that are not those of this project."""
     listed = {name for names in NAMES.values() for name in names}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(PACKAGES):
             yield from (alias.name for alias in node.names if is_private(alias.name))
         elif isinstance(node, ast.Attribute) and is_private(node.attr):
@@ -110,16 +112,17 @@ def foreign(tree: ast.Module, own: set[str]) -> Iterator[str]:
 
 
 def test_they_stand_in_one_module_of_each_package() -> None:
-    found = dict(trees())
+    files = (file for package in PACKAGES for file in sorted((SOURCES / package).rglob("*.py")))
+    found = {file: names_in(file) for file in files}
     modules = [file for file in found if file.name == "private_names.py"]
     packages = [file.relative_to(SOURCES).parts[0] for file in modules]
     assert packages == ["imgsvc_core", "imgsvc_batch", "imgsvc_http"]
-    own = {name for file, tree in found.items() if file not in modules for name in defined(tree)}
+    own = {name for file, nodes in found.items() if file not in modules for name in defined(nodes)}
     elsewhere = {
         f"{file.relative_to(SOURCES)}: {name}"
-        for file, tree in found.items()
+        for file, nodes in found.items()
         if file not in modules
-        for name in foreign(tree, own)
+        for name in foreign(nodes, own)
     }
     assert elsewhere == set()
     used = {name for file in modules for name in foreign(found[file], set())}
