@@ -32,6 +32,13 @@ LONGER += [f"stores/test_{name}" for name in ("failing_servers", "large_objects"
 LONGER += ["stores/test_secrets", "stores/test_tokens"]
 QUICK += [f"--ignore=tests/{name}.py" for name in LONGER]
 assert all(Path("tests", f"{name}.py").exists() for name in LONGER)
+# Half of the files, all of whose tests start processes, need not be collected.
+STARTING = ("import subprocess", "service_process import", "support.commands import", "forked_python")
+QUICK += [
+    f"--ignore={path}"
+    for path in Path("tests").rglob("test_*.py")
+    if any(words in path.read_text(encoding="utf-8") for words in STARTING)
+]
 
 SPELLED = ["src", "web/src", "docs", "examples", "tools", "benchmarks"]
 SPELLED += ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
