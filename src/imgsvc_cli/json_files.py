@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +18,8 @@ def read_json(option: str, name: str, kind: type[_J] = dict) -> _J:  # type: ign
     Raises:
         SpecError: the file cannot be read, or does not hold a value of this kind.
     """
+    import json
+
     try:
         data = read_input() if name == "-" else Path(name).read_bytes()
         text = data.decode("utf-8-sig")

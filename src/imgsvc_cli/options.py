@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -31,6 +30,8 @@ def _limits_option(usual: Limits, names: Sequence[str], example: str) -> Callabl
     def changed(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> Limits:
         values: dict[str, Any] = {}
         for item in given:
+            import json
+
             name, _, value = item.partition("=")
             if name not in names:
                 raise click.UsageError(f"--limit must name one of {', '.join(names)}, got '{name}'.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -32,6 +31,8 @@ def echo_line(text: str, *, err: bool = False) -> None:
 
 def echo_json(value: Any) -> None:
     """Print a JSON document, indented if standard output is a terminal."""
+    import json  # loaded where it is asked for, as all of its modules take some time
+
     indented = sys.stdout is not None and sys.stdout.isatty()
     for text in json.dumps(value, ensure_ascii=False, indent=2 if indented else None).split("\n"):
         click.echo(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))

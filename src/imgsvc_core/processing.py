@@ -47,7 +47,6 @@ from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.targets.encoding import encode, of_original
-from imgsvc_core.targets.pending import Pending
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
 
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks
+    from imgsvc_core.targets.pending import Pending
 
 _DEFAULT_LIMITS = Limits()
 _FEW_PIXELS = 1 << 18
@@ -570,6 +570,8 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
         if one.target is None:
             encoding = attrs.evolve(encoding, decoded=False)
     else:
+        from imgsvc_core.targets.pending import Pending  # a target gets its result at once
+
         later = partial(
             _encode_later, job.deadline, one.variant, made.plan, made.timing, job.digest, made.original
         )

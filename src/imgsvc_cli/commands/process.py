@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,9 +123,12 @@ def _run_jobs(jobs: list[Job], request: imgsvc.Spec, limits: imgsvc.Limits, *, a
             code = code or exit_codes.exit_code(error)
             report(error)
             continue
-        told = (
-            json.dumps({"success": True, **done.to_dict()}) if as_json else printing.line(job.summary(done))
-        )
+        if as_json:
+            import json
+
+            told = json.dumps({"success": True, **done.to_dict()})
+        else:
+            told = printing.line(job.summary(done))
         click.echo(told, err=job.piped)
         if not as_json:
             for note in (*done.result.notes, *done.notes):

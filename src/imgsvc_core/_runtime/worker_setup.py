@@ -71,7 +71,8 @@ def preload() -> None:
     import imgsvc_core.pixels.reduction
     import imgsvc_core.pixels.watermarks
     import imgsvc_core.plan.works
-    import imgsvc_core.processing  # noqa: F401
+    import imgsvc_core.processing
+    import imgsvc_core.targets.pending  # noqa: F401
     from imgsvc_core import formats
     from imgsvc_core.formats.jpeg import jpegli, turbojpeg
     from imgsvc_core.formats.png import deflating

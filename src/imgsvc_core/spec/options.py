@@ -7,7 +7,6 @@ output need no prefix. Flags of the command and options in URLs have the same na
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -156,6 +155,8 @@ def text_of(value: str | float | Sequence[str]) -> str:
 
 def base64_of(value: Any) -> str:
     """Return a JSON value as base64url of its shortest text, without padding."""
+    import json  # few options hold JSON
+
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     # An escape of Python for a lone surrogate is one of JSON, too.
     return base64.urlsafe_b64encode(text.encode("utf-8", "backslashreplace")).decode().rstrip("=")
@@ -171,6 +172,8 @@ def from_base64(text: str) -> bytes:
 
 def _list(name: str, text: str) -> Document:
     """Return the list of operations of an option. The parser checks its contents."""
+    import json
+
     decoded = from_base64(text).decode()
     check_depth(decoded)
     return {name: json.loads(decoded, object_pairs_hook=without_repeats)}
