@@ -94,7 +94,7 @@ def running(
     try:
         yield await_start(process, state)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=180) == 0
     finally:
         process.kill()
         process.communicate()
@@ -113,7 +113,9 @@ def start(
     ``config`` is a settings file, and ``within`` a command that runs it. Without ``sources`` and ``within``
     the process is forked from one that has loaded the packages.
     """
-    values = {"server.port": 0, "server.state_folder": state, "workers.number": 1, **(settings or {})}
+    values: dict[str, object] = {"server.port": 0, "server.state_folder": state}
+    values |= {"workers.number": 1, "workers.queue_seconds": 60}  # machines that run tests may be busy
+    values |= settings or {}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     flags += [] if config is None else ["--config", str(config)]
     log = state.parent / f"{state.name}.log"

@@ -132,7 +132,8 @@ def main(state: Path) -> None:
         print(greeting.address, greeting.key, flush=True)
 
     serve_module.serve_process = watched
-    settings = Settings(server=ServerSettings(state_folder=state, port=0), workers=WorkersSettings(number=1))
+    workers = WorkersSettings(number=1, queue_seconds=60)
+    settings = Settings(server=ServerSettings(state_folder=state, port=0), workers=workers)
     serve_module.serve(settings, greet)
 
 

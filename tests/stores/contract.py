@@ -287,7 +287,7 @@ class StoreContract:
 def anonymous(url: str) -> bytes | None:
     """What a stranger gets from a URL; nothing where it is refused."""
     try:
-        with urllib.request.urlopen(url, timeout=20) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             found: bytes = response.read()
             return found
     except urllib.error.HTTPError as error:

@@ -21,7 +21,7 @@ import imgsvc_stores as stores
 from imgsvc_core import errors
 from tests.stores.contract import Destination, Kept, StoreContract
 from tests.stores.servers import google
-from tests.stores.watch import longest_stall
+from tests.stores.watch import stalls_for_less
 
 _BUCKET, _EMAIL = "imgsvc-pictures", "writer@imgsvc.iam.gserviceaccount.com"
 _LARGE_EMAIL = "large@imgsvc.iam.gserviceaccount.com"
@@ -97,13 +97,13 @@ def destination(front: google.Front, keyfiles: dict[str, Any]) -> Destination:
     def read(name: str) -> Kept | None:
         address = google.object_address(front.emulator, _BUCKET, name)
         try:
-            with urllib.request.urlopen(address, timeout=20) as answer:
+            with urllib.request.urlopen(address, timeout=60) as answer:
                 about = json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
             return None
-        with urllib.request.urlopen(f"{address}?alt=media", timeout=20) as answer:
+        with urllib.request.urlopen(f"{address}?alt=media", timeout=60) as answer:
             data = answer.read()
         return Kept(
             data=data,
@@ -206,7 +206,7 @@ def test_the_id_of_a_key_may_be_anything(
 def test_a_large_key_is_loaded_while_others_work(destination: Destination) -> None:
     """A check of its numbers would stop all threads for a quarter of a second."""
     large = attrs.evolve(destination, store={**destination.store, "keyfile": "large"})
-    assert min(longest_stall(large) for _ in range(4)) < 0.1
+    assert stalls_for_less(large, 0.1)
 
 
 def test_a_slow_token_server_holds_nobody_else_up(
@@ -214,7 +214,7 @@ def test_a_slow_token_server_holds_nobody_else_up(
 ) -> None:
     destination.put(b"warm", path="warm.webp")
     monkeypatch.setattr(front, "token_seconds", 1.5)
-    assert longest_stall(destination) < 0.3
+    assert stalls_for_less(destination, 0.3)
 
 
 def test_the_environment_changes_nothing(destination: Destination, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ async def _server(pause: Pause = _no_pause) -> AsyncIterator[tuple[str, set[asyn
 
 async def _all_closed(connections: set[asyncio.BaseTransport]) -> bool:
     """Whether all connections are closed, which takes a moment to come here."""
-    for _ in range(50):
+    for _ in range(3000):
         if all(connection.is_closing() for connection in connections):
             return True
         await asyncio.sleep(0.02)
@@ -70,7 +70,7 @@ def test_a_write_that_is_under_way_while_its_pool_closes_ends_well_and_leaves_no
 
         async with _server(pause) as (url, connections):
             pool = stores.StorePool(endpoints=endpoints(provider, url))
-            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=5)
+            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
             if opened:
                 await store.put(_ITEM)
             busy.clear()
@@ -102,7 +102,7 @@ def test_who_comes_while_another_gives_up_is_not_given_up_too(
             _server(pause) as (url, _),
             stores.StorePool(endpoints=endpoints(provider, url)) as pool,
         ):
-            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=10)
+            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
             first = asyncio.create_task(store.put(_ITEM))
             await asked.wait()
             first.cancel()

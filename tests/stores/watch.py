@@ -14,7 +14,15 @@ import imgsvc_stores as stores
 from tests.stores.contract import Destination
 
 
-def longest_stall(destination: Destination) -> float:
+def stalls_for_less(destination: Destination, seconds: float) -> bool:
+    """Whether the loop was free for others, in one of four tries.
+
+    A session that holds it up does so each time, and a machine that is busy now and then.
+    """
+    return any(_longest_stall(destination) < seconds for _ in range(4))
+
+
+def _longest_stall(destination: Destination) -> float:
     """The longest time, in seconds, that the loop did nothing else while a session was opened and used."""
 
     async def run() -> float:

@@ -12,7 +12,7 @@ from imgsvc_http.settings import FetchSettings, SocialSettings
 
 @pytest_asyncio.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    settings = FetchSettings(private_allowed=("127.0.0.1",), connect_seconds=2)
+    settings = FetchSettings(private_allowed=("127.0.0.1",), connect_seconds=60, total_seconds=60)
     fetcher = Fetcher(settings, SocialSettings())
     yield fetcher
     await fetcher.close()

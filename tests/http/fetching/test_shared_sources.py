@@ -90,16 +90,18 @@ async def test_all_who_wait_share_a_fetch_and_later_ones_begin_another(
 async def test_what_is_kept_serves_later_ones_until_its_time(make: Callable[[int], Sources]) -> None:
     sources = make(10**6)
     sources.may_end.set()
-    assert [await sources.get(seconds=0.3) for _ in range(3)] == [1, 1, 1]
-    async with used(sources.shared.take("a", "account", sources.fetch, lambda _: 0.3)) as found:
-        assert 0 <= found.age < 0.3
+    assert [await sources.get(seconds=60) for _ in range(3)] == [1, 1, 1]
+    async with used(sources.shared.take("a", "account", sources.fetch, lambda _: 60)) as found:
+        assert 0 <= found.age < 60
         assert found.result[1] == 1
+    async with used(sources.shared.take("b", "account", sources.fetch, lambda _: 0.3)) as found:
         await asyncio.sleep(0.4)
         assert found.result[0].stat().st_size == SIZE, "somebody uses it"
-        assert await sources.get(seconds=0.3) == 2
-    assert sources.files_left == 1
-    await asyncio.sleep(0.4)
-    assert sources.files_left == 0
+        assert await sources.get("b", seconds=0.3) == 3
+    async with asyncio.timeout(60):
+        while sources.files_left > 1:
+            await asyncio.sleep(0.05)
+    assert await sources.get(seconds=60) == 1
 
 
 async def test_the_least_recently_used_goes_first(make: Callable[[int], Sources]) -> None:

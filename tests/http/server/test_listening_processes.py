@@ -32,6 +32,7 @@ from tests.support.servers import free_port
 
 pytestmark = pytest.mark.asyncio
 
+LISTENING = "0A"
 TWO = {"workers.number": 2, "server.processes": 2, "fetch.private_allowed": "127.0.0.1"}
 
 
@@ -65,7 +66,7 @@ def accepted_by(service: Service) -> list[int]:
     inodes = {
         f"socket:[{row[9]}]"
         for row in rows
-        if row[3] == "01" and int(row[1].split(":")[1], 16) == service.port
+        if row[3] != LISTENING and int(row[1].split(":")[1], 16) == service.port
     }
     return [len(inodes & {*map(leads_to, open_files(pid))}) for pid in listeners_of(service.process.pid)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ import pytest_asyncio
 from imgsvc_urls import Signer
 from tests.http.calls import Reply, call, fetch
 from tests.http.service_process import Service, running
-from tests.http.ways.conftest import Site, signer_for
+from tests.http.ways.conftest import Site, at_once, signer_for
 from tests.http.ways.web_origin import Page, WebOrigin
 from tests.support import encoded
 
@@ -57,10 +58,10 @@ async def client(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
         yield client
 
 
-async def sizes(site: Site, source: str, **options: object) -> list[Reply]:
+async def sizes(site: Site, source: str, page: Page) -> list[Reply]:
     """The pictures of all sizes at a time."""
-    asked = (site.picture(source, resize=f"{size}x", format="png", **options) for size in SIZES)
-    replies = await asyncio.gather(*asked)
+    asked = (site.picture(source, resize=f"{size}x", format="png") for size in SIZES)
+    replies = await at_once(site.client, page, asked)
     assert [reply.status for reply in replies] == [200] * len(SIZES), replies[0].body
     assert [reply.picture.width for reply in replies] == list(SIZES)
     return replies
@@ -71,19 +72,19 @@ async def sizes(site: Site, source: str, **options: object) -> list[Reply]:
 )
 async def test_all_sizes_at_a_time_are_one_fetch(site: Site, headers: Mapping[str, str]) -> None:
     path = f"/{len(str(headers))}.jpg"
-    site.web.pages[path] = Page(OLD, headers, seconds=0.5)
-    await sizes(site, f"web{path}")
+    site.web.pages[path] = page = Page(OLD, headers)
+    await sizes(site, f"web{path}", page)
     assert site.web.log == [f"200 {path}"]
 
 
 async def test_sizes_of_what_has_changed_are_one_fetch(site: Site) -> None:
     headers = {"ETag": '"1"', "Cache-Control": "no-cache"}
-    site.web.pages["/b.jpg"] = Page(OLD, headers, seconds=0.5)
-    before = await sizes(site, "web/b.jpg")
-    await sizes(site, "web/b.jpg")
+    site.web.pages["/b.jpg"] = page = Page(OLD, headers)
+    before = await sizes(site, "web/b.jpg", page)
+    await sizes(site, "web/b.jpg", page)
     assert site.web.log == ["200 /b.jpg", "304 /b.jpg"]
-    site.web.pages["/b.jpg"] = Page(NEW, {**headers, "ETag": '"2"'}, seconds=0.5)
-    after = await sizes(site, "web/b.jpg")
+    site.web.pages["/b.jpg"] = page = Page(NEW, {**headers, "ETag": '"2"'})
+    after = await sizes(site, "web/b.jpg", page)
     assert site.web.log == ["200 /b.jpg", "304 /b.jpg", "200 /b.jpg"]
     assert all(old.body != new.body for old, new in zip(before, after, strict=True))
 
@@ -124,13 +125,14 @@ async def test_it_is_kept_for_two_seconds_and_longer_where_headers_allow(site: S
 
 async def test_the_time_that_it_was_kept_counts_in_its_age(site: Site) -> None:
     """Otherwise the picture of another size would stay fresh for longer than the source allows."""
-    site.web.pages["/aging.jpg"] = Page(OLD, {"Cache-Control": "max-age=4"})
+    site.web.pages["/aging.jpg"] = Page(OLD, {"Cache-Control": "max-age=12"})
     await site.picture("web/aging.jpg", resize="10x")
+    ends = time.monotonic() + 12
     await asyncio.sleep(2.5)
     urls = [site.signer.url("web/aging.jpg", resize="11x") for _ in range(2)]
     assert (await site.get(urls[0])).headers["X-Svc-Cache"] == "miss"
     assert site.web.log == ["200 /aging.jpg"]
-    await asyncio.sleep(2)
+    await asyncio.sleep(ends + 1 - time.monotonic())  # ages are whole seconds
     assert (await site.get(urls[1])).headers["X-Svc-Cache"] == "miss"
 
 
@@ -152,18 +154,18 @@ async def test_a_new_version_and_a_purge_ask_anew(site: Site, client: aiohttp.Cl
 
 
 async def test_failures_are_shared_and_not_kept(site: Site) -> None:
-    site.web.pages["/failing.jpg"] = Page(b"", status=500, seconds=0.5)
+    site.web.pages["/failing.jpg"] = page = Page(b"", status=500)
     asked = (site.picture("web/failing.jpg", resize=f"{size}x") for size in SIZES)
-    assert {reply.status for reply in await asyncio.gather(*asked)} == {424}
+    assert {reply.status for reply in await at_once(site.client, page, asked)} == {424}
     assert site.web.log == ["500 /failing.jpg"]
-    site.web.pages["/failing.jpg"] = Page(OLD)
-    await sizes(site, "web/failing.jpg")
+    site.web.pages["/failing.jpg"] = page = Page(OLD)
+    await sizes(site, "web/failing.jpg", page)
 
 
 async def test_posts_at_a_time_share_a_fetch_and_later_ones_if_headers_allow(
     site: Site, client: aiohttp.ClientSession
 ) -> None:
-    site.web.pages["/post.jpg"] = Page(OLD, seconds=0.5)
+    site.web.pages["/post.jpg"] = page = Page(OLD, seconds=0.5)
     url = f"{site.web.url}/post.jpg"
 
     async def post(size: int, **more: object) -> Reply:
@@ -171,7 +173,7 @@ async def test_posts_at_a_time_share_a_fetch_and_later_ones_if_headers_allow(
         assert (reply.status, reply.json["output"]["width"]) == (200, size), reply.body
         return reply
 
-    replies = await asyncio.gather(*map(post, SIZES))
+    replies = await at_once(client, page, map(post, SIZES))
     assert all(reply.json["timing"]["fetch"] > 400 for reply in replies[:1])
     assert len(site.web.log) == 1
     await post(10)

@@ -28,7 +28,7 @@ ENDLESS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    settings = {"limits.seconds": LIMIT_SECONDS, "workers.queue": 4, "workers.queue_seconds": 60}
+    settings = {"limits.seconds": LIMIT_SECONDS, "workers.queue": 4}
     with running(tmp_path_factory.mktemp("isolation") / "state", settings) as service:
         yield service
 

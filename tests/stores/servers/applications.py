@@ -33,7 +33,7 @@ def serving(routes: Callable[[web.Application], object]) -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield addresses[0]
     finally:

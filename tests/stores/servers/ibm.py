@@ -92,7 +92,7 @@ def front(upstream: str, key: str, secret: str, *, api_key: str) -> Iterator[Fro
     stopped = asyncio.Event()
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield made
     finally:

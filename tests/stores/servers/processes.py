@@ -49,7 +49,7 @@ def wait_for_http(url: str, process: subprocess.Popen[bytes], log: Path, *, seco
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(url, timeout=2).close()
+            urllib.request.urlopen(url, timeout=10).close()
         except urllib.error.HTTPError:
             return
         except OSError:
