@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import ssl
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,9 +98,15 @@ def _shown(opened: Opened) -> tuple[str, int]:
 
 
 def _requests(service: Service) -> int:
-    """How many pictures were asked of the service."""
-    log = (service.state.parent / f"{service.state.name}.log").read_text()
-    return log.count("GET /1.0/image/")
+    """How many pictures were asked of the service, whose log has them in the order in which they ended."""
+    log, probes = service.state.parent / f"{service.state.name}.log", "GET /healthz 200"
+    before, deadline = log.read_text().count(probes), time.monotonic() + 60
+    context = ssl.create_default_context(cafile=service.certificate)
+    urllib.request.urlopen(f"{service.url}/healthz", context=context, timeout=60).close()
+    while (text := log.read_text()).count(probes) == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return text.count("GET /1.0/image/")
 
 
 @pytest.fixture

@@ -42,10 +42,16 @@ FAILURES = {
 }
 
 
-@pytest.fixture(scope="module", params=["own", "gateway"])
+OURS = WHOSE[:2]
+PATIENT, HASTY = 60, 1
+
+
+@pytest.fixture(scope="module")
 def failing(
     request: pytest.FixtureRequest, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Service, Signer, str]]:
+    """A service with statuses of a kind, which waits for a source for some seconds."""
+    whose, seconds = request.param
     folder = tmp_path_factory.mktemp("failing")
     dialects = {"imgproxy": {}, "thumbor": {"unsafe": True}, "imagor": {"unsafe": True}, "ipx": {}}
     settings = {
@@ -54,15 +60,15 @@ def failing(
         "delivery.dialects": json.dumps(
             {name: {**own, "sources": [f"{web.url}/"]} for name, own in dialects.items()}
         ),
-        "delivery.gateway_statuses": request.param == "gateway",
+        "delivery.gateway_statuses": whose == "gateway",
         "fetch.private_allowed": "127.0.0.1",
-        "fetch.total_seconds": 1,
+        "fetch.total_seconds": seconds,
         "limits.source_bytes": len(PICTURE) * 8,
         "limits.source_pixels": 96 * 64,
         "cache.stale_seconds": 0,
     }
     with running(folder / "state", settings) as service:
-        yield service, signer_for(service), request.param
+        yield service, signer_for(service), whose
 
 
 @pytest_asyncio.fixture
@@ -85,7 +91,15 @@ def _urls(site: Site, own: str, path: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    ("failing", "failure"),
+    [
+        ((whose, HASTY if failure == "slow" else PATIENT), failure)
+        for whose in OURS
+        for failure in sorted(FAILURES, key=lambda failure: failure == "slow")  # one service after the other
+    ],
+    indirect=["failing"],
+)
 async def test_each_failure_has_the_status_of_the_service_whose_url_it_is(
     site: Site, failing: tuple[Service, Signer, str], failure: str
 ) -> None:
@@ -99,6 +113,7 @@ async def test_each_failure_has_the_status_of_the_service_whose_url_it_is(
         assert reply.headers["Cache-Control"] == kept
 
 
+@pytest.mark.parametrize("failing", [(whose, PATIENT) for whose in OURS], indirect=True)
 async def test_a_status_of_404_takes_no_picture_along_that_is_only_unreachable(
     site: Site, failing: tuple[Service, Signer, str]
 ) -> None:
