@@ -69,6 +69,7 @@ _PROCESSES = {
 _STARTED = {
     "chromium",
     "delivering",
+    "notifying_service",
     "redis_url",
     "s3",
     "s3_environment",

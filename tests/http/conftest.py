@@ -121,11 +121,20 @@ def vault() -> Vault:
     return Vault(lambda: [key])
 
 
+_LOOPBACK = {"fetch.private_allowed": "127.0.0.1,localhost"}
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests that leave it as it was; loopback may be fetched from."""
-    folder = tmp_path_factory.mktemp("service")
-    with running(folder / "state", {"fetch.private_allowed": "127.0.0.1,localhost"}) as service:
+    with running(tmp_path_factory.mktemp("service") / "state", _LOOPBACK) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def notifying_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service for webhooks, after the first of which it asks its database for work until it ends."""
+    with running(tmp_path_factory.mktemp("notifying") / "state", _LOOPBACK) as service:
         yield service
 
 

@@ -21,6 +21,11 @@ from tests.http.service_process import Service
 from tests.support import encoded
 
 
+@pytest.fixture(scope="module")
+def service(notifying_service: Service) -> Service:
+    return notifying_service
+
+
 def made(number: int) -> RecentRequest:
     return RecentRequest(id=f"id-{number}", finished_at=NOW + timedelta(seconds=number), code=200)
 

@@ -17,9 +17,15 @@ import imgsvc_core
 from tests.http.calls import assert_failure, fetch, upload
 from tests.http.interface.tables import IMAGE_FIELDS, JPEG_FIELDS, TEMPORARY_FIELDS
 from tests.http.receivers import receiving
+from tests.http.service_process import Service
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def service(notifying_service: Service) -> Service:
+    return notifying_service
 
 
 def assert_described(image: dict[str, Any], fields: Mapping[str, tuple[type, ...]]) -> None:

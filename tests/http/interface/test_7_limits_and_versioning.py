@@ -23,6 +23,11 @@ from tests.support import encoded
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.fixture(scope="module")
+def service(notifying_service: Service) -> Service:
+    return notifying_service
+
+
 @pytest_asyncio.fixture(loop_scope="module")
 async def customer(service: Service) -> AsyncIterator[aiohttp.ClientSession]:
     """A client with an account of its own, of which nothing was asked yet."""

@@ -22,6 +22,11 @@ Open = Callable[..., Opened]
 
 
 @pytest.fixture(scope="module")
+def service(notifying_service: Service) -> Service:
+    return notifying_service
+
+
+@pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     """An endpoint for webhooks that is gone at the first attempt of each path."""
     seen: set[str] = set()
