@@ -18,20 +18,17 @@ from yarl import URL
 
 from imgsvc_core._runtime.jsontext import SOMETHING
 from imgsvc_core.errors import (
-    EmptySource,
     Problem,
     SourceFailure,
-    SourceTooLarge,
     SourceUnreachable,
     SpecError,
 )
 from imgsvc_core.limits import in_words
-from imgsvc_core.sources import Decoding, InvalidCoding, TooManyBytes
 from imgsvc_http.answering.header_fields import extended_file_name
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
-from imgsvc_http.fetching.content_encoding import decoded
 from imgsvc_http.fetching.cookies import FetchCookies
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
+from imgsvc_http.fetching.saving import save
 from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, profile_of
 from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web, redirected
@@ -160,7 +157,14 @@ class Fetcher:
                     if response.status == _NOT_MODIFIED and conditions:
                         return NotModified(response.headers)
                     _check_status(response, profile)
-                    path = await _save(response, allocate, limit_bytes)
+                    path = await save(
+                        response.content.iter_any(),
+                        ", ".join(response.headers.getall("Content-Encoding", ())),
+                        response.content_length,
+                        allocate,
+                        limit_bytes,
+                        f"Source '{shown_url(str(response.url))}'",
+                    )
                     name, received = _name(response), response.headers
         except TimeoutError:
             raise SourceUnreachable(
@@ -296,27 +300,6 @@ def _is_complete(response: aiohttp.ClientResponse) -> bool:
     return last + 1 == total and response.content_length in (None, total)
 
 
-async def _save(response: aiohttp.ClientResponse, allocate: Allocate, limit: int | None) -> Path:
-    """Write the body of a response into a file, decoded."""
-    announced, size = response.content_length, 0
-    try:
-        if limit is not None and announced is not None and announced > limit:
-            raise TooManyBytes
-        decoding = Decoding(", ".join(response.headers.getall("Content-Encoding", ())), limit)
-        file = allocate(announced if decoding.is_plain else None)
-        with file.writing() as target:
-            async for chunk in decoded(response.content.iter_any(), decoding):
-                size += target.write(chunk)
-    except InvalidCoding as error:
-        raise SourceUnreachable(f"Source '{shown_url(str(response.url))}' {error}.") from error
-    except TooManyBytes:
-        assert limit is not None
-        raise _too_large(limit, shown_url(str(response.url))) from None
-    if size == 0:
-        raise EmptySource(f"Source '{shown_url(str(response.url))}' is empty; expected an image.")
-    return file.path
-
-
 def _name(response: aiohttp.ClientResponse) -> str:
     """Return the file name in the headers or the URL, without folders and control characters."""
     given = _name_in(response.headers.get("Content-Disposition", "")) or PurePosixPath(response.url.path).name
@@ -380,9 +363,3 @@ def reason_of(error: BaseException) -> str:
         reason = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
         return f"it cannot be connected to ({reason})"
     return "its answer is no valid HTTP"
-
-
-def _too_large(limit: int, shown: str) -> SourceTooLarge:
-    return SourceTooLarge(
-        f"Source '{shown}' has more than {limit:,} bytes, which is the limit: use a smaller file."
-    )

@@ -14,18 +14,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import attrs
 from multidict import CIMultiDict, MultiMapping
 
-from imgsvc_core.errors import EmptySource, ImgsvcError, SourceFailure, SourceTooLarge, SourceUnreachable
+from imgsvc_core.errors import ImgsvcError, SourceFailure, SourceUnreachable
 from imgsvc_core.sources import (
-    Decoding,
-    InvalidCoding,
-    TooManyBytes,
     missing_package,
     object_info,
     read_object,
     reason_of,
 )
 from imgsvc_http.fetching.address_guard import cause_of
-from imgsvc_http.fetching.content_encoding import decoded
+from imgsvc_http.fetching.saving import empty, save, too_large
 from imgsvc_http.runtime.bulkhead import CallTimedOut
 from imgsvc_http.settings import Origin
 from imgsvc_http.state.lookup_cache import LookupCache
@@ -105,9 +102,9 @@ class FolderOrigin:
         facts = await self._facts_of(path, version)
         shown = f"Source '{self._name}/{path}'"
         if facts.size == 0:
-            raise EmptySource(f"{shown} is empty; expected an image.")
+            raise empty(shown)
         if limit_bytes is not None and facts.size > limit_bytes:
-            raise _too_large(shown, limit_bytes)
+            raise too_large(shown, limit_bytes)
         file = facts.local
         if file is None:
             file = await self._copied(path, facts, allocate, limit_bytes)
@@ -123,18 +120,7 @@ class FolderOrigin:
             for start in range(0, facts.size, _CHUNK_BYTES):
                 yield await self._call(path, _read, start, min(start + _CHUNK_BYTES, facts.size))
 
-        try:
-            decoding = Decoding(facts.encoding, limit_bytes)
-            target = allocate(facts.size if decoding.is_plain else None)
-            with target.writing() as writing:
-                async for chunk in decoded(chunks(), decoding):
-                    writing.write(chunk)
-        except InvalidCoding as error:
-            raise SourceUnreachable(f"{shown} {error}.") from error
-        except TooManyBytes:
-            assert limit_bytes is not None
-            raise _too_large(shown, limit_bytes) from None
-        return target.path
+        return await save(chunks(), facts.encoding, facts.size, allocate, limit_bytes, shown)
 
     async def _facts_of(self, path: str, version: str | None) -> _Facts:
         facts = await self._facts.get((path, version))
@@ -241,9 +227,3 @@ def _texts(value: object) -> set[str]:
 
 def _read(fs: Any, root: str, path: str, start: int, end: int) -> bytes:
     return read_object(fs, f"{root}/{path}", start, end)
-
-
-def _too_large(shown: str, limit_bytes: int) -> SourceTooLarge:
-    return SourceTooLarge(
-        f"{shown} has more than {limit_bytes:,} bytes, which is the limit: use a smaller file."
-    )
