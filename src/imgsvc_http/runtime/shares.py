@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
-
-class ShareUsedUp(Exception):
-    """An owner has as much of a resource as is left for all others."""
-
 
 class Shares:
     """Give parts of a resource to owners such as accounts.
@@ -47,13 +40,3 @@ class Shares:
             self._taken[owner] = left
         else:
             self._taken.pop(owner, None)
-
-    @contextlib.contextmanager
-    def taken(self, owner: str, amount: int = 1) -> Iterator[None]:
-        """Take a part for the time of a block; raise `ShareUsedUp` if there is none."""
-        if not self.take(owner, amount):
-            raise ShareUsedUp
-        try:
-            yield
-        finally:
-            self.give_back(owner, amount)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_http.runtime.shares import Shares, ShareUsedUp
+from imgsvc_http.runtime.shares import Shares
 
 TOTAL = 60
 
@@ -39,10 +38,3 @@ def test_what_is_given_back_is_there_again(parts: list[tuple[str, int]]) -> None
     for part in got:
         shares.give_back(*part)
     assert shares.take("d", TOTAL)
-
-
-def test_a_part_is_held_for_a_block() -> None:
-    shares = Shares(1)
-    for _ in range(2):
-        with shares.taken("a"), pytest.raises(ShareUsedUp), shares.taken("b"):
-            pass
