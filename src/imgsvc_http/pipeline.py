@@ -23,7 +23,7 @@ from imgsvc_http.fetching.fetcher import Fetched, Fetcher
 from imgsvc_http.fetching.layer_pictures import Asking, LayerFetcher, LayerPictures
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import is_social
-from imgsvc_http.gate.quota import Counter, charged
+from imgsvc_http.gate.quota import Count
 from imgsvc_http.monitoring.phases import note_phases, phase
 from imgsvc_http.receiving.processing_request import ProcessingRequest
 from imgsvc_http.runtime.clock import now
@@ -89,7 +89,7 @@ class Pipeline:
         self,
         id_: str,
         request: ProcessingRequest,
-        counter: Counter,
+        count: Count,
         upload: Source | None,
         *,
         accept: str | None = None,
@@ -102,7 +102,7 @@ class Pipeline:
         Args:
             id_: the id of the request.
             request: what to do.
-            counter: counts the picture of an account.
+            count: counts the picture of an account.
             upload: the source, unless it is fetched.
             accept: the formats that the client accepts, for the output format ``auto``.
             background: whether nobody waits for the answer, so the request may wait as long as it takes.
@@ -112,11 +112,11 @@ class Pipeline:
             Refusal: the quota is used up, or too many requests wait.
         """
         self.layers.check(request.spec)
-        make = partial(self._process, id_, request, counter, accept=accept, background=background)
+        make = partial(self._process, id_, request, count, accept=accept, background=background)
         if upload is not None:
             return await make(upload)
         with phase("fetch"):
-            source, release = await self.fetched(request, counter.account_id)
+            source, release = await self.fetched(request, count.account_id)
         try:
             return await make(source)
         finally:
@@ -126,20 +126,20 @@ class Pipeline:
         self,
         id_: str,
         request: ProcessingRequest,
-        counter: Counter,
+        count: Count,
         source: Source,
         *,
         accept: str | None,
         background: bool,
     ) -> Processed:
-        account_id = counter.account_id
+        account_id = count.account_id
         credentials = await self._credentials(account_id, request.store)
         permanent = await self._permanent(account_id, request)
         target = None if permanent or request.store else await self.temporary.local_target(now())
         layers = await self._layers(account_id, request)
         path = target.path if target else None
         task = await self._task(account_id, request, source, layers, accept=accept, target=path)
-        async with charged(counter):
+        async with count:
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
             note_phases(facts["timing"])
@@ -167,7 +167,7 @@ class Pipeline:
         source: Source,
         spec: Spec,
         limits: Limits,
-        counter: Counter,
+        count: Count,
         *,
         layers: LayerPictures,
         accept: str | None = None,
@@ -184,17 +184,17 @@ class Pipeline:
             name=source.name,
             spec=spec,
             limits=limits,
-            watermarks=await self._pictures(counter.account_id, spec, layers),
+            watermarks=await self._pictures(count.account_id, spec, layers),
             accept=accept,
             digest=False,
         )
-        return await self._run(task, source, counter)
+        return await self._run(task, source, count)
 
     async def preview(
         self,
         id_: str,
         request: ProcessingRequest,
-        counter: Counter,
+        count: Count,
         source: Source,
         *,
         accept: str | None,
@@ -205,7 +205,7 @@ class Pipeline:
         Args:
             id_: the id of the request.
             request: what to do.
-            counter: counts the picture of an account.
+            count: counts the picture of an account.
             source: the source.
             accept: the formats that the client accepts, for the output format ``auto``.
             window: width and height of the window in which a browser shows the picture: see `Preview`. The
@@ -215,17 +215,17 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = counter.account_id
+        account_id = count.account_id
         layers = await self._layers(account_id, request)
         task = await self._task(account_id, request, source, layers, accept=accept)
-        outcome = await self._run(task if window is None else Preview(task, window), source, counter)
+        outcome = await self._run(task if window is None else Preview(task, window), source, count)
         facts = outcome.facts
         timing = {"fetch": round(layers.fetch_ms, 3), **facts["timing"], "store": 0.0}
         text = result_text(id_, facts["told"], None, None, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
 
     async def scores(
-        self, request: ProcessingRequest, counter: Counter, source: Source, looks: tuple[float, ...]
+        self, request: ProcessingRequest, count: Count, source: Source, looks: tuple[float, ...]
     ) -> Mapping[str, Any]:
         """Return the points and notes of a result as `Scores` does. They count together as one picture.
 
@@ -233,15 +233,15 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = counter.account_id
+        account_id = count.account_id
         layers = await self._layers(account_id, request)
         task = Scores(await self._task(account_id, request, source, layers), looks)
-        return (await self._run(task, source, counter)).facts
+        return (await self._run(task, source, count)).facts
 
-    async def _run(self, task: LimitedTask, source: Source, counter: Counter) -> TaskResult:
+    async def _run(self, task: LimitedTask, source: Source, count: Count) -> TaskResult:
         """Run a task of a worker, and note how long its parts took. Its picture counts as in `process`."""
-        async with charged(counter):
-            outcome = await self.workers.run(task, source.path, account=counter.account_id)
+        async with count:
+            outcome = await self.workers.run(task, source.path, account=count.account_id)
         note_phases(outcome.facts["timing"])
         return outcome
 
@@ -272,7 +272,7 @@ class Pipeline:
         source: Source,
         spec: Spec,
         limits: Limits,
-        counter: Counter,
+        count: Count,
         *,
         layers: LayerPictures,
         accept: str | None = None,
@@ -283,9 +283,9 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        named = await self._pictures(counter.account_id, spec, layers)
+        named = await self._pictures(count.account_id, spec, layers)
         task = Describe(name=source.name, spec=spec, limits=limits, watermarks=named, accept=accept)
-        return await self._run(task, source, counter)
+        return await self._run(task, source, count)
 
     async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
         """Return what a URL of another service asks of a source, as `Translate` gives it.

@@ -135,11 +135,11 @@ async def preview(call: Call) -> Response:
     window = _window_of(asked.get("window"))
     services = call.services
     accept = combined(call.request.headers, "Accept") if request.is_binary else None
-    counter = quota.Count(services.quota, call.account)
+    count = quota.Count(services.quota, call.account)
     id_ = call.request.match_info["source"]
     async with _opened(call, id_) as path:
         done = await services.pipeline.preview(
-            call.id, request, counter, Source(path, id_), accept=accept, window=window
+            call.id, request, count, Source(path, id_), accept=accept, window=window
         )
     if request.is_binary:
         return picture(done.text, done.data, done.media_type, call.app.names)
@@ -154,10 +154,10 @@ async def scores(call: Call) -> Scores:
     """
     asked, request = await _asked(call)
     looks = _looks_of(asked.get("looks"))
-    counter = quota.Count(call.services.quota, call.account)
+    count = quota.Count(call.services.quota, call.account)
     id_ = call.request.match_info["source"]
     async with _opened(call, id_) as path:
-        facts = await call.services.pipeline.scores(request, counter, Source(path, id_), looks)
+        facts = await call.services.pipeline.scores(request, count, Source(path, id_), looks)
     return Scores(points=tuple(Point(**point) for point in facts["points"]), notes=tuple(facts["notes"]))
 
 

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Protocol
 
 import attrs
 
@@ -25,24 +24,6 @@ _log = logging.getLogger(__name__)
 _WRITE_SECONDS = 0.25  # what was counted since the last write is lost when the process dies
 _BUSY = 4  # pictures between two writes; counting fewer in the database costs less than a reservation
 _MOST = 1000
-
-
-class Counter(Protocol):
-    """Counts one picture of an account."""
-
-    @property
-    def db(self) -> Database:
-        """The database that holds the counts."""
-
-    @property
-    def account_id(self) -> str:
-        """The account."""
-
-    async def spend(self) -> bool:
-        """Count the picture, unless the caller is cancelled. Return False if the quota is used up."""
-
-    async def refund(self) -> None:
-        """Take the picture back."""
 
 
 @attrs.define(eq=False)
@@ -161,58 +142,26 @@ class QuotaCounts:
 
 @attrs.frozen
 class Count:
-    """Counts the picture of a call that is answered with its result."""
-
-    counts: QuotaCounts
-    account_id: str
-    moment: datetime = attrs.field(factory=now)
-
-    @property
-    def db(self) -> Database:
-        """The database that holds the counts."""
-        return self.counts.db
-
-    async def spend(self) -> bool:
-        """Count the picture. Return False if the quota is used up."""
-        return await self.counts.spend(self.account_id, self.moment)
-
-    async def refund(self) -> None:
-        """Take the picture back."""
-        await self.counts.refund(self.account_id, self.moment)
-
-
-@attrs.frozen
-class Paid:
-    """A picture that was counted before, by whoever takes it back if the work fails for good."""
-
-    db: Database
-    account_id: str
-
-    async def spend(self) -> bool:
-        """Count nothing."""
-        return True
-
-    async def refund(self) -> None:
-        """Take nothing back, as the work may be done again."""
-
-
-@attrs.frozen
-class charged:  # noqa: N801 (a context manager, without a generator for each use)
     """Count a picture for the time of a block, and keep the count if the block succeeds.
+
+    A picture ``is_paid`` if it was counted before, by whoever takes it back if the work fails for good.
 
     Raises:
         Refusal: the quota of the month is used up.
     """
 
-    _counter: Counter
+    _counts: QuotaCounts
+    account_id: str
+    _is_paid: bool = False
+    _moment: datetime = attrs.field(factory=now)
 
     async def __aenter__(self) -> None:
-        if not await self._counter.spend():
-            raise await used_up(self._counter.db, self._counter.account_id)
+        if not self._is_paid and not await self._counts.spend(self.account_id, self._moment):
+            raise await used_up(self._counts.db, self.account_id)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            await self._counter.refund()
+        if kind is not None and not self._is_paid:
+            await self._counts.refund(self.account_id, self._moment)
 
 
 async def used_up(db: Database, account_id: str) -> Refusal:

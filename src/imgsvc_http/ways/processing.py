@@ -103,8 +103,8 @@ async def _asked(call: Call, source: Source | None) -> ProcessingRequest:
 async def _answered(call: Call, asked: ProcessingRequest, source: Source | None) -> Response:
     """Obtain the source unless it was uploaded, make the picture, and answer with it or with its facts."""
     accept = combined(call.request.headers, "Accept") if asked.is_binary else None
-    counter = quota.Count(call.services.quota, call.account)
-    done = await call.services.pipeline.process(call.id, asked, counter, source, accept=accept)
+    count = quota.Count(call.services.quota, call.account)
+    done = await call.services.pipeline.process(call.id, asked, count, source, accept=accept)
     if asked.is_binary:
         return picture(done.text, done.data, done.media_type, call.app.names)
     return finished(done.text)

@@ -211,9 +211,9 @@ async def _rendered(
             return told, LayerPictures()
         spec = restore(told.facts["request"])
     layers = await services.pipeline.layers.fetch(spec, asking)
-    counter = quota.Count(services.quota, account_id)
+    count = quota.Count(services.quota, account_id)
     make = services.pipeline.describe if order.is_told else services.pipeline.render
-    return await make(source, spec, limits, counter, layers=layers, accept=order.accept), layers
+    return await make(source, spec, limits, count, layers=layers, accept=order.accept), layers
 
 
 def _shown(source: AnySource) -> str:

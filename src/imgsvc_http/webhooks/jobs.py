@@ -155,8 +155,8 @@ class Webhooks:
             asked = parse_request(request.document, services.settings.limits, fetching=request.source is None)
             with services.source_files.allocator(work.account_id) as allocate:
                 upload = await self._upload(request, allocate)
-                counter = quota.Paid(services.db, work.account_id)
-                done = await services.pipeline.process(work.id, asked, counter, upload, background=True)
+                count = quota.Count(services.quota, work.account_id, is_paid=True)
+                done = await services.pipeline.process(work.id, asked, count, upload, background=True)
         except Exception as error:  # whatever it is, the endpoint is told
             if is_transient(error) or _is_cancelling():
                 raise

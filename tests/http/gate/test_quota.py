@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select
 
-from imgsvc_http.gate.quota import Count, QuotaCounts, charged
+from imgsvc_http.gate.quota import Count, QuotaCounts
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
@@ -212,7 +212,7 @@ async def test_pictures_that_fail_are_taken_back(db: Database, counts: QuotaCoun
     for _ in range(2):  # counted in the database, and then in memory
         for _ in range(10):
             with pytest.raises(ZeroDivisionError):
-                async with charged(Count(counts, account.id, NOW)):
+                async with Count(counts, account.id, moment=NOW):
                     raise ZeroDivisionError
         await counts.write()
     await _spend(counts, account, 4)
@@ -223,7 +223,7 @@ async def test_a_client_that_leaves_while_its_picture_is_counted_gets_it_back(
     db: Database, counts: QuotaCounts, account: Account
 ) -> None:
     async def work() -> None:
-        async with charged(Count(counts, account.id, NOW)):
+        async with Count(counts, account.id, moment=NOW):
             await asyncio.Event().wait()
 
     await _spend(counts, account, 20)
