@@ -20,7 +20,8 @@ from imgsvc_http.answering.answers import result_text
 from imgsvc_http.answering.errors import invalid
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
-from imgsvc_http.fetching.layer_pictures import Asking, LayerFetcher, LayerPictures
+from imgsvc_http.fetching.layer_pictures import LayerFetcher, LayerPictures
+from imgsvc_http.fetching.origins import Asking
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate.quota import Count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,9 +15,9 @@ from multidict import MultiMapping
 from imgsvc_core import Spec
 from imgsvc_core.errors import ImgsvcError, SourceTooLarge, SpecError
 from imgsvc_http.answering.errors import invalid
-from imgsvc_http.fetching.fetcher import NotModified, shown_url
+from imgsvc_http.fetching.fetcher import shown_url
 from imgsvc_http.fetching.folder_origin import Identity, OpenedSource
-from imgsvc_http.fetching.origins import Origins
+from imgsvc_http.fetching.origins import Asking, Origins
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.settings import FetchSettings
 from imgsvc_urls import UrlSource
@@ -27,19 +27,8 @@ MOST_BYTES = 10_000_000
 
 _AT_ONCE = 6  # as many connections as browsers open to a host
 
-Opened: TypeAlias = tuple[OpenedSource | NotModified, Callable[[], None]]
 Seen: TypeAlias = Mapping[str, tuple[str, str, Mapping[str, str]]]
 """URLs of pictures, and texts and conditions of their identities, by their paths in a request."""
-
-
-@attrs.frozen(kw_only=True)
-class Asking:
-    """What `Origins.open` is told about whoever asks for pictures."""
-
-    account: str
-    limit_bytes: int | None
-    version: str | None = None
-    epoch: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +113,8 @@ class LayerFetcher:
         headers = []
         for path, (url, text, conditions) in seen.items():
             with _at(path):
-                found, release = await self._open(url, Identity(text, conditions=conditions), asking)
+                known = Identity(text, conditions=conditions)
+                found, release = await self._origins.open(UrlSource(url), known, asking)
             release()
             if isinstance(found, OpenedSource) and found.identity.text != text:
                 return None
@@ -137,20 +127,10 @@ class LayerFetcher:
         """Return a picture whose file exists until the stack is closed."""
         async with room:
             with _at(path):
-                found, release = await self._open(url, None, asking)
+                found, release = await self._origins.open(UrlSource(url), None, asking)
         stack.callback(release)
         assert isinstance(found, OpenedSource)
         return found
-
-    async def _open(self, url: str, known: Identity | None, asking: Asking) -> Opened:
-        return await self._origins.open(
-            UrlSource(url),
-            known,
-            asking.limit_bytes,
-            account=asking.account,
-            version=asking.version,
-            epoch=asking.epoch,
-        )
 
 
 def _seen(url: str, identity: Identity) -> tuple[str, str, Mapping[str, str]]:

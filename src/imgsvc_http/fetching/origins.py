@@ -26,6 +26,23 @@ _KEPT_SECONDS = 2  # if its server does not say how long
 _VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 
 
+@attrs.frozen(kw_only=True)
+class Asking:
+    """How a source is asked for.
+
+    Args:
+        account: whose share of what fetching takes it counts in.
+        limit_bytes: the most bytes.
+        version: a text that the URL gives the source. For a new one, no copy of the source counts.
+        epoch: the number of the last purge, before which no copy counts.
+    """
+
+    account: str
+    limit_bytes: int | None
+    version: str | None = None
+    epoch: int = 0
+
+
 class Origins:
     """Reads sources.
 
@@ -69,33 +86,18 @@ class Origins:
         return None if folder is None else folder.cached_identity(_path(source), version)
 
     async def open(
-        self,
-        source: AnySource,
-        known: Identity | None,
-        limit_bytes: int | None,
-        *,
-        account: str,
-        version: str | None = None,
-        epoch: int = 0,
+        self, source: AnySource, known: Identity | None, asking: Asking
     ) -> tuple[OpenedSource | NotModified, Callable[[], None]]:
         """Return a source, unless it still has an identity that is known, and what releases its file.
 
         It is fetched once for all who want the same at the same time, and kept for two seconds, or for as
         long as its server says.
 
-        Args:
-            source: the source.
-            known: the known identity.
-            limit_bytes: the most bytes.
-            account: whose share of what fetching takes it counts in.
-            version: a text that the URL gives the source. For a new one, no copy of the source counts.
-            epoch: the number of the last purge, before which no copy counts.
-
         Raises:
             SpecError: there is no such origin, or the URL is wrong.
             SourceError, SourceTooLarge: the source cannot be used.
         """
-        folder = self._folder_of(source)
+        folder, limit_bytes, version = self._folder_of(source), asking.limit_bytes, asking.version
         if known is None and folder is not None and self.is_file(source):
             return await folder.open(_path(source), _no_copy, limit_bytes, version), _keep
         identity = None if folder is None else await folder.identity(_path(source), version)
@@ -108,43 +110,26 @@ class Origins:
             if folder is not None:
                 return await folder.open(_path(source), allocate, limit_bytes, version)
             conditions = {} if known is None else known.conditions
-            return await self._fetch(
-                self.address_of(source), conditions, allocate, limit_bytes, account, version
-            )
+            return await self._fetch(self.address_of(source), conditions, allocate, asking)
 
         if self.is_file(source):
             return await fetch(_no_copy), _keep
         is_volatile = isinstance(source, UrlSource) and is_social(source.url)
-        key = (
-            account,
-            source,
-            version,
-            epoch,
-            identity,
-            known and known.text,
-            limit_bytes,
-            object() if is_volatile else None,
-        )
-        shared = await self._shared.take(key, account, fetch, _kept_seconds)
+        key = (asking, source, identity, known and known.text, object() if is_volatile else None)
+        shared = await self._shared.take(key, asking.account, fetch, _kept_seconds)
         aging = attrs.evolve(shared.result, headers=aged(shared.result.headers, shared.age))
         return aging, shared.release
 
     async def _fetch(
-        self,
-        address: str,
-        conditions: Mapping[str, str],
-        allocate: Allocate,
-        limit_bytes: int | None,
-        account: str,
-        version: str | None,
+        self, address: str, conditions: Mapping[str, str], allocate: Allocate, asking: Asking
     ) -> OpenedSource | NotModified:
         fetched = await self._fetcher.fetch_if_modified(
             address,
             conditions,
             allocate,
-            limit_bytes,
-            headers={} if version is None or conditions else FRESH,
-            account=account,
+            asking.limit_bytes,
+            headers={} if asking.version is None or conditions else FRESH,
+            account=asking.account,
         )
         if isinstance(fetched, NotModified):
             return fetched

@@ -18,7 +18,8 @@ from imgsvc_http.answering.errors import Refusal, problems_of, status_of
 from imgsvc_http.cache import CacheResult, Entry, Freshness, Made, Picture, Unchanged, entry_key, soonest
 from imgsvc_http.fetching.fetcher import NotModified
 from imgsvc_http.fetching.folder_origin import Identity
-from imgsvc_http.fetching.layer_pictures import Asking, LayerPictures
+from imgsvc_http.fetching.layer_pictures import LayerPictures
+from imgsvc_http.fetching.origins import Asking
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.gate import quota
 from imgsvc_http.gate.admission import too_many
@@ -137,22 +138,20 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
 
 async def _make(services: Services, order: Order, known: Picture | None) -> _Made:
     """Return a picture, unless its sources are those of the known one."""
-    limits, account_id, layers = services.settings.limits, order.account_id, services.pipeline.layers
+    account_id, layers = order.account_id, services.pipeline.layers
     services.pipeline.workers.check_room(account_id)
     if known is None:
         await _limit_misses(services, account_id)
-    asking = _asking(services, order)
+    asking = Asking(
+        account=account_id,
+        limit_bytes=services.settings.limits.source_bytes,
+        version=order.version,
+        epoch=services.cache.epoch,
+    )
     with phase("fetch"):
         renewed = None if known is None else await layers.renewed(known.facts.get(_LAYERS, {}), asking)
         identity = None if known is None or renewed is None else _identity_of(known)
-        opened, release = await services.origins.open(
-            order.source,
-            identity,
-            limits.source_bytes,
-            account=account_id,
-            version=order.version,
-            epoch=services.cache.epoch,
-        )
+        opened, release = await services.origins.open(order.source, identity, asking)
     try:
         if isinstance(opened, NotModified):
             assert renewed is not None
@@ -173,15 +172,6 @@ async def _make(services: Services, order: Order, known: Picture | None) -> _Mad
         facts={NAME: made.facts["name"], **({_LAYERS: seen} if seen else {})},
     )
     return picture, opened.headers, pictures.headers
-
-
-def _asking(services: Services, order: Order) -> Asking:
-    return Asking(
-        account=order.account_id,
-        limit_bytes=services.settings.limits.source_bytes,
-        version=order.version,
-        epoch=services.cache.epoch,
-    )
 
 
 def _identity_of(picture: Picture) -> Identity:
