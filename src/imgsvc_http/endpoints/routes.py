@@ -7,9 +7,7 @@ from imgsvc_http.endpoints import (
     cache,
     health,
     keyfiles,
-    keys,
     presets,
-    requests,
     watermarks,
     webhooks,
 )
@@ -21,8 +19,6 @@ ROUTES: tuple[Route, ...] = (
     *image.ROUTES,
     *webhooks.ROUTES,
     *account.ROUTES,
-    *requests.ROUTES,
-    *keys.ROUTES,
     *watermarks.ROUTES,
     *keyfiles.ROUTES,
     *presets.ROUTES,
