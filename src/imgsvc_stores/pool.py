@@ -81,7 +81,7 @@ class StorePool:
         self._entries.move_to_end(key)
         entry.users += 1
         try:
-            yield entry.session or await entry.opening.run(functools.partial(entry.open, access))
+            yield entry.session or await entry.opening.get("", functools.partial(entry.open, access))
         finally:
             entry.users -= 1
             if entry.session is None and not entry.users and self._entries.get(key) is entry:
@@ -120,7 +120,7 @@ class _SharedSession:
     def __init__(self) -> None:
         self.session: Session | None = None
         self.users = 0
-        self.opening: SingleFlight[Session] = SingleFlight()
+        self.opening: SingleFlight[str, Session] = SingleFlight(ends_alone=True)
 
     async def open(self, access: Access) -> Session:
         self.session = await translating(access.spec, connect(access), not_opened)

@@ -20,7 +20,7 @@ from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
 from imgsvc_http.runtime.shared_memory import ChangeMark
-from imgsvc_http.runtime.single_flight import SingleFlight
+from imgsvc_stores.single_flight import SingleFlight
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.runtime.shares import Shares
-from imgsvc_http.runtime.single_flight import SingleFlight
+from imgsvc_stores.single_flight import SingleFlight
 
 _LOOKUPS_AT_ONCE = 256
 _WAIT_SECONDS = 2.0

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from imgsvc_http.runtime.shared_memory import ChangeMark
-from imgsvc_http.runtime.single_flight import SingleFlight
 from imgsvc_http.state.failures import is_unavailable
+from imgsvc_stores.single_flight import SingleFlight
 
 SECONDS = 3
 SIZE = 10_000

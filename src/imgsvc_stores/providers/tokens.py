@@ -50,13 +50,13 @@ class Tokens(Generic[_T]):
     _until: float = 0
     _text: Callable[[_T], str] = attrs.field(default=str, repr=False)
     _given: deque[str] = attrs.field(factory=lambda: deque(maxlen=2), repr=False)
-    _asking: SingleFlight[_T] = attrs.field(factory=SingleFlight, repr=False)
+    _asking: SingleFlight[str, _T] = attrs.field(factory=lambda: SingleFlight(ends_alone=True), repr=False)
 
     async def current(self) -> _T:
         """Return a valid token."""
         if self._token is not None and time.monotonic() <= self._until:
             return self._token
-        return await self._asking.run(self._renew)
+        return await self._asking.get("", self._renew)
 
     async def _renew(self) -> _T:
         token, seconds = await self._ask()

@@ -7,7 +7,7 @@ import asyncio
 import attrs
 import pytest
 
-from imgsvc_http.runtime.single_flight import SingleFlight
+from imgsvc_stores.single_flight import SingleFlight
 
 pytestmark = pytest.mark.asyncio
 
