@@ -33,7 +33,7 @@ from imgsvc_http.monitoring.readiness import Readiness
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.pipeline import Pipeline
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.receiving.account_presets import KnownPresets
+from imgsvc_http.receiving.account_presets import Presets, presets_finder
 from imgsvc_http.receiving.idempotency import AnswerStore
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.runtime.clock import now
@@ -65,7 +65,8 @@ _SWEEP_SECONDS = 30
 class Services:
     """The services that handlers use.
 
-    ``principals`` are the owners of API keys by the digests of their secrets.
+    ``principals`` are the owners of API keys by the digests of their secrets, ``presets`` those that the
+    requests of an account can name.
     ``connections`` are shared between accounts. ``stopping`` is set when the service is about to end.
     """
 
@@ -75,7 +76,7 @@ class Services:
     vault: Vault
     principals: LookupCache[bytes, Principal]
     signing_keys: LookupCache[str, KeyWithSecret]
-    presets: KnownPresets
+    presets: LookupCache[str, Presets]
     rates: Rates
     quota: QuotaCounts
     answers: AnswerStore
@@ -151,7 +152,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             vault=vault,
             principals=LookupCache(principal_finder(db), changes=process.changes),
             signing_keys=LookupCache(signing_key_finder(db, vault), changes=process.changes),
-            presets=KnownPresets(db, settings.presets, changes=process.changes),
+            presets=LookupCache(presets_finder(db, settings.presets), changes=process.changes),
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
             answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),

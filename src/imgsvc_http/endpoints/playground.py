@@ -107,7 +107,7 @@ async def key(call: Call) -> LocalKey:
 
 async def presets(call: Call) -> Presets:
     """Return the presets that requests of the account may name."""
-    return Presets(dict(await call.services.presets.of(call.account)))
+    return Presets(dict(await call.services.presets.get(call.account) or {}))
 
 
 async def urls(call: Call) -> Urls:

@@ -172,7 +172,7 @@ async def _asked(call: Call) -> tuple[dict[str, Any], ProcessingRequest]:
         call.services.settings.limits,
         fetching=False,
         binary_header=call.binary_header,
-        presets=await call.services.presets.of(call.account),
+        presets=await call.services.presets.get(call.account) or {},
     )
     return asked, request
 

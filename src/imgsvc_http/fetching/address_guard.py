@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 from aiohttp import AddrInfoType, ClientRequest, ClientTimeout, TCPConnector
@@ -18,7 +18,6 @@ from imgsvc_http.fetching.resolver import Resolver
 from imgsvc_http.fetching.source_connection import SourceConnection
 from imgsvc_http.runtime.private_names import connect_with
 
-E = TypeVar("E", bound=BaseException)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -42,13 +41,6 @@ class PrivateAddress(OSError):
     def __init__(self, host: str) -> None:
         super().__init__(f"'{host}' is not a public address")
         self.host = host
-
-
-def cause_of(error: BaseException | None, kind: type[E]) -> E | None:
-    """Return the error of a kind that caused an error, if one did."""
-    while error is not None and not isinstance(error, kind):
-        error = error.__cause__ or error.__context__
-    return error
 
 
 def is_public(address: Address) -> bool:

@@ -25,7 +25,7 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.header_fields import extended_file_name
-from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
+from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress
 from imgsvc_http.fetching.cookies import FetchCookies
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
 from imgsvc_http.fetching.saving import save
@@ -34,6 +34,7 @@ from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web, redirected
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import Allocate
+from imgsvc_stores.failures import first_cause
 from imgsvc_urls.errors import SourceRefused
 
 _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
@@ -328,7 +329,7 @@ def shown_url(url: str) -> str:
 
 
 def _unreachable(error: BaseException, shown: str) -> SourceUnreachable:
-    if (private := cause_of(error, PrivateAddress)) is not None:
+    if (private := first_cause(error, PrivateAddress)) is not None:
         reason = f"'{private.host[:80]}' is not a public address; use a public URL, or upload the image"
     else:
         reason = reason_of(error)
@@ -345,7 +346,7 @@ def _failure_of(error: BaseException) -> SourceFailure:
 
 def reason_of(error: BaseException) -> str:
     """Return why a server cannot be reached or understood."""
-    if cause_of(error, TooManyLookups) is not None:
+    if first_cause(error, TooManyLookups) is not None:
         return "the service is looking up too many host names already; try again, or upload the image"
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
         return "its certificate is not valid"

@@ -21,7 +21,6 @@ from imgsvc_core.sources import (
     read_object,
     reason_of,
 )
-from imgsvc_http.fetching.address_guard import cause_of
 from imgsvc_http.fetching.saving import empty, save, too_large
 from imgsvc_http.runtime.bulkhead import CallTimedOut
 from imgsvc_http.settings import Origin
@@ -29,6 +28,7 @@ from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.storage.folder import Folder, is_local, modified_at
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.storage.temporary import check_protocols
+from imgsvc_stores.failures import causes, first_cause
 from imgsvc_urls.errors import SourceRefused
 
 P = ParamSpec("P")
@@ -206,16 +206,13 @@ def _reason(error: Exception, origin: Origin) -> str:
 
 
 def _is_denied(error: Exception) -> bool:
-    return bool(cause_of(error, PermissionError) or _statuses(error) & _DENIED)
+    return bool(first_cause(error, PermissionError) or _statuses(error) & _DENIED)
 
 
-def _statuses(error: BaseException | None) -> set[object]:
+def _statuses(error: BaseException) -> set[object]:
     """Return the HTTP statuses of an error and its causes, under the names that packages of stores use."""
-    found: set[object] = set()
-    while error is not None:
-        found |= {getattr(error, name, None) for name in ("status", "status_code", "code")}
-        error = error.__cause__ or error.__context__
-    return found
+    names = ("status", "status_code", "code")
+    return {getattr(cause, name, None) for cause in causes(error) for name in names}
 
 
 def _texts(value: object) -> set[str]:

@@ -19,7 +19,7 @@ from imgsvc_http.fetching.folder_origin import FolderOrigin, Identity, OpenedSou
 from imgsvc_http.fetching.shared_sources import SharedSources, kept_seconds
 from imgsvc_http.fetching.social import FRESH, is_social
 from imgsvc_http.settings import Origin
-from imgsvc_http.storage.source_files import Allocate, SourceFile
+from imgsvc_http.storage.source_files import Allocate, SourceFile, digest_of
 from imgsvc_urls import AnySource, InlineSource, OriginSource, UrlSource
 
 _KEPT_SECONDS = 2  # if its server does not say how long
@@ -162,7 +162,7 @@ async def _identity_of_response(headers: Mapping[str, str], file: Path) -> Ident
     """Return the validators of a response, as conditions of the next fetch, or the digest of its body."""
     modified = http_time(headers.get("Last-Modified", ""))
     conditions = {condition: headers[name] for name, condition in _VALIDATORS.items() if name in headers}
-    text = json.dumps(conditions) if conditions else await asyncio.to_thread(_digest, file)
+    text = json.dumps(conditions) if conditions else await asyncio.to_thread(digest_of, file)
     return Identity(text, modified, conditions=conditions)
 
 
@@ -172,11 +172,6 @@ async def _written(data: bytes, allocate: Allocate) -> OpenedSource:
     with target.writing() as writing:
         writing.write(data)
     return OpenedSource(target.path, "image", Identity(hashlib.sha256(data).hexdigest()))
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _kept_seconds(opened: OpenedSource | NotModified) -> float:

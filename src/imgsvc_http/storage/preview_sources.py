@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -12,6 +11,7 @@ from pathlib import Path
 import attrs
 
 from imgsvc_http.storage.folder import Folder, copy_into
+from imgsvc_http.storage.source_files import digest_of
 
 MOST_OF_A_KEY = 8
 """Sources that a key may have at a time."""
@@ -56,7 +56,7 @@ class PreviewSources:
 
     async def keep(self, owner: str, path: Path, suffix: str, now: datetime) -> str:
         """Keep a copy of a file for a key. Return its id, which ends with the suffix."""
-        id_ = f"{(await asyncio.to_thread(_digest, path))[:_DIGITS]}{suffix}"
+        id_ = f"{(await asyncio.to_thread(digest_of, path))[:_DIGITS]}{suffix}"
         expires = int(1000 * (now.timestamp() + self._lifetime)) + 1
         new = PreviewSource(expires, path.stat().st_size, owner, id_)
         await self._folder.call(copy_into, new.name, path.open("rb"))
@@ -102,8 +102,3 @@ class PreviewSources:
             if is_own:
                 own, own_room = own + 1, own_room - source.bytes
         return beyond
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

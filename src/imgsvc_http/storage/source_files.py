@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -161,3 +162,9 @@ class SourceFiles:
         finally:
             path.unlink(missing_ok=True)
             self._folder_bytes.give_back(account, taken)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file. Blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -55,7 +55,7 @@ async def _answered(call: Call, *, is_told: bool) -> Response:
     services, key_id = call.services, call.principal.key_id
     url = read_url(call, is_signed=key_id is not None)
     has_presets = bool(url.presets)
-    presets = await services.presets.of(call.account) if has_presets else {}
+    presets = await services.presets.get(call.account) or {} if has_presets else {}
     client_hints = services.settings.delivery.client_hints
     negotiated = negotiate(url, presets, call.request.headers, client_hints=client_hints)
     services.pipeline.layers.check(negotiated.spec)

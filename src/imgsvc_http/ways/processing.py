@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -31,6 +29,7 @@ from imgsvc_http.receiving.processing_request import (
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.completion import run_to_completion
+from imgsvc_http.storage.source_files import digest_of
 from imgsvc_http.webhooks.records import AsyncRequest
 
 _NO_LIMIT = 2**62
@@ -96,7 +95,7 @@ async def _asked(call: Call, source: Source | None) -> ProcessingRequest:
         call.services.settings.limits,
         fetching=source is None,
         binary_header=call.binary_header,
-        presets=await call.services.presets.of(call.account),
+        presets=await call.services.presets.get(call.account) or {},
     )
 
 
@@ -145,12 +144,8 @@ async def _parts(call: Call, source: Source | None) -> tuple[bytes, ...]:
     parts = (document.encode(), mode.encode("utf-8", "surrogateescape"))
     if source is None:
         return parts
-    return (await asyncio.to_thread(_digest, source.path), source.name.encode("utf-8", "replace"), *parts)
-
-
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+    digest = await asyncio.to_thread(digest_of, source.path)
+    return (digest.encode(), source.name.encode("utf-8", "replace"), *parts)
 
 
 def _route(name: str, handler: Any, summary: str, media_type: str, schema: dict[str, Any]) -> Route:

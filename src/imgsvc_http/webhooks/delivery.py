@@ -15,9 +15,10 @@ import aiohttp
 import attrs
 
 from imgsvc_core.limits import in_words
-from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress, cause_of
+from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress
 from imgsvc_http.fetching.fetcher import reason_of
 from imgsvc_http.fetching.urls import as_written, authorization, bare
+from imgsvc_stores.failures import first_cause
 
 _RETRIED = frozenset({408, 425, 429})
 
@@ -80,7 +81,7 @@ class Deliverer:
         except TimeoutError:
             return Delivery(0, f"it did not answer within {in_words(self._seconds)}")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            if cause_of(error, PrivateAddress) is not None:
+            if first_cause(error, PrivateAddress) is not None:
                 return Delivery(0, "its address is not public", allowed=False)
             return Delivery(0, reason_of(error))
 
