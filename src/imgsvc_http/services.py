@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
 from http import HTTPStatus
 
 import attrs
@@ -155,7 +154,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             presets=LookupCache(presets_finder(db, settings.presets), changes=process.changes),
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
-            answers=AnswerStore(db, vault, timedelta(hours=settings.idempotency.hours), held),
+            answers=AnswerStore(db, vault, held),
             source_files=source_files,
             preview_sources=_preview_sources(settings),
             pipeline=pipeline,
@@ -228,7 +227,6 @@ def _permanent(settings: Settings) -> PermanentStorage | None:
 def _stores(settings: Settings) -> StorePool:
     own = settings.stores
     return StorePool(
-        sessions=own.sessions,
         endpoints=dict(item.split("=", 1) for item in own.endpoints),
         public_urls=dict(item.split("=", 1) for item in own.public_urls),
     )

@@ -69,14 +69,13 @@ class KeyClaim:
 
 @attrs.frozen
 class AnswerStore:
-    """Where the answers of requests with keys are kept, encrypted, and for how long.
+    """Where the answers of requests with keys are kept, encrypted.
 
     Claims last as long as the ``lease`` of this process.
     """
 
     db: Database
     vault: Vault = attrs.field(repr=False)
-    lifetime: timedelta
     lease: Lease
 
 
@@ -116,7 +115,7 @@ async def once(
 
     def keep(connection: Connection, answer: Response) -> None:
         nonlocal kept
-        kept = _put(connection, claimed, _sealed(store.vault, answer), now() + store.lifetime)
+        kept = _put(connection, claimed, _sealed(store.vault, answer), now() + _LIFETIME)
         if not kept:
             raise refusal("request_in_progress")
 
@@ -133,9 +132,7 @@ async def once(
         raise
     if not kept:
         # The work is done: also for a client that has left.
-        await run_to_completion(
-            finish(store.db, store.vault, claimed, answer, now(), lifetime=store.lifetime)
-        )
+        await run_to_completion(finish(store.db, store.vault, claimed, answer, now()))
     return answer
 
 
@@ -194,18 +191,10 @@ def _is_over(now: datetime) -> ColumnElement[bool]:
     return (AnswerRow.expires_at <= now) | is_lost
 
 
-async def finish(
-    db: Database,
-    vault: Vault,
-    claim: KeyClaim,
-    answer: Response,
-    now: datetime,
-    *,
-    lifetime: timedelta = _LIFETIME,
-) -> None:
-    """Keep the answer to a request for a time, unless its claim was lost meanwhile."""
+async def finish(db: Database, vault: Vault, claim: KeyClaim, answer: Response, now: datetime) -> None:
+    """Keep the answer to a request for a day, unless its claim was lost meanwhile."""
     sealed = await asyncio.to_thread(_sealed, vault, answer)
-    await writing(_put)(db, claim, sealed, now + lifetime)
+    await writing(_put)(db, claim, sealed, now + _LIFETIME)
 
 
 def _put(connection: Connection, claim: KeyClaim, sealed: bytes, until: datetime) -> bool:

@@ -34,7 +34,6 @@ from imgsvc_http.settings.sections import (
     DeliverySettings,
     FetchSettings,
     FontsSettings,
-    IdempotencySettings,
     MonitoringSettings,
     PermanentSettings,
     PlaygroundSettings,
@@ -79,7 +78,6 @@ class Settings:
     social: SocialSettings = attrs.field(factory=SocialSettings)
     workers: WorkersSettings = attrs.field(factory=WorkersSettings)
     security: SecuritySettings = attrs.field(factory=SecuritySettings)
-    idempotency: IdempotencySettings = attrs.field(factory=IdempotencySettings)
     fonts: FontsSettings = attrs.field(factory=FontsSettings)
     stores: StoresSettings = attrs.field(factory=StoresSettings)
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)

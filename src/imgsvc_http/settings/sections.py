@@ -486,15 +486,6 @@ class SecuritySettings:
 
 
 @attrs.frozen(kw_only=True)
-class IdempotencySettings:
-    """Answers to repeated requests."""
-
-    hours: float = setting(
-        Number(0.01, 8760), "How long an answer is repeated for its Idempotency-Key.", unit="h", default=24
-    )
-
-
-@attrs.frozen(kw_only=True)
 class StoresSettings:
     """External object stores that requests send results to."""
 
@@ -508,11 +499,6 @@ class StoresSettings:
         "Addresses at which the objects of a bucket can be read, such as aws=https://cdn.example.org. "
         "output.url is such an address and the name of the object.",
         default=(),
-    )
-    sessions: int = setting(
-        Integer(1, 10_000),
-        "Connections to stores that are kept open, one for each set of credentials.",
-        default=64,
     )
 
 

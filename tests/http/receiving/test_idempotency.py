@@ -93,8 +93,8 @@ async def test_abandoned_claims_can_be_taken_again(db: Database, account: Accoun
 async def test_answers_end_with_their_lifetime(db: Database, account: Account) -> None:
     await idempotency.finish(db, VAULT, await _fresh(db, account), ANSWER, NOW)
     again = await _fresh(db, account, fingerprint=OTHER, now=NOW + DAY)
-    await idempotency.finish(db, VAULT, again, Response(201, {}, b""), NOW + DAY, lifetime=timedelta(hours=1))
-    later = NOW + DAY + timedelta(minutes=59)
+    await idempotency.finish(db, VAULT, again, Response(201, {}, b""), NOW + DAY)
+    later = NOW + 2 * DAY - timedelta(minutes=1)
     assert await _claim(db, account, fingerprint=OTHER, now=later) == Response(201, {}, b"")
     assert await _fresh(db, account, now=later + timedelta(minutes=1))
 
@@ -170,7 +170,7 @@ async def _unclaimed(db: Database, key: str) -> bool:
 
 
 def _store(db: Database) -> AnswerStore:
-    return AnswerStore(db, VAULT, DAY, Lease(db, DAY, "process"))
+    return AnswerStore(db, VAULT, Lease(db, DAY, "process"))
 
 
 async def test_the_same_body_sent_elsewhere_is_another_request(db: Database, account: Account) -> None:

@@ -70,7 +70,6 @@ def test_defaults_are_those_of_the_interface() -> None:
     assert settings.webhooks.retries == (5, 30, 300, 1800, 7200)
     assert settings.fetch.redirects == 5
     assert settings.fetch.user_agent == "imgsvc/1.0"
-    assert settings.idempotency.hours == 24
 
 
 def test_plain_http_is_for_one_machine_only() -> None:
