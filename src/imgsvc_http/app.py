@@ -46,7 +46,7 @@ def app_of(settings: Settings, process: NodeProcess) -> web.Application:
     app = web.Application(client_max_size=settings.limits.json_bytes)
     names = HeaderNames(settings.server.header_prefix)
     state = AppState(names, BodiesUnderWay(settings.server.response_memory_bytes))
-    description = openapi.description_of(ROUTES, settings.base_url, names)
+    description = openapi.description_of(ROUTES, settings.server.public_url, names)
     page = playground.routes(enabled=settings.playground.enabled)
     add_routes(app, state, (*ROUTES, description, *page, *foreign.routes(settings.delivery.dialects)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -314,8 +314,10 @@ class Pipeline:
         assert url is not None
         started = time.perf_counter()
 
-        def fetch(allocate: Allocate) -> Awaitable[Fetched]:
-            return self.fetcher.fetch(url, headers, allocate, limit, account=account_id)
+        async def fetch(allocate: Allocate) -> Fetched:
+            fetched = await self.fetcher.fetch(url, headers, allocate, limit, account=account_id)
+            assert isinstance(fetched, Fetched)
+            return fetched
 
         key = (account_id, url, tuple(headers.items()), limit, object() if is_social(url) else None)
         shared = await self.sources.take(key, account_id, fetch, _kept_seconds)

@@ -98,7 +98,7 @@ def serve(
         tls = tls_context(settings.server)
 
         def greet_with(key: str | None) -> None:
-            greet(Greeting(settings.base_url, key, sample_command(settings, key)))
+            greet(Greeting(settings.server.public_url, key, sample_command(settings, key)))
 
         _serve_supervised(settings, tls, listening, greet_with, forkserver)
 
@@ -129,7 +129,7 @@ async def serve_process(
         server, services = settings.server, app[SERVICES]
         listener = Listener(
             runner,
-            settings.base_url,
+            settings.server.public_url,
             tls,
             _new_connection(app),
             services.in_flight,
@@ -269,7 +269,7 @@ def sample_command(settings: Settings, key: str | None) -> str:
     return (
         f"curl --fail{trust} -H 'Authorization: Bearer {key or '<your key>'}' "
         f"-H '{binary}: 1' -F {quote(f'file=@{_form_path(sample)}')} -F 'data={request}' "
-        f"-o sample.webp {quote(f'{settings.base_url}/1.0/upload')}"
+        f"-o sample.webp {quote(f'{settings.server.public_url}/1.0/upload')}"
     )
 
 

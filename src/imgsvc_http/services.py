@@ -140,7 +140,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             permanent=_permanent(settings),
             stores=await stack.enter_async_context(_stores(settings)),
             recent=requests,
-            base_url=settings.base_url,
+            base_url=settings.server.public_url,
             store_seconds=settings.limits.store_seconds,
         )
         metrics = Metrics()

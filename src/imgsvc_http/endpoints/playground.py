@@ -210,8 +210,8 @@ async def _signer(call: Call) -> Signer:
     if ADMIN in principal.scopes:
         for key in reversed(await signing_keys.list_all(services.db, principal.account_id)):
             if found := await signing_keys.find(services.db, services.vault, key.id):
-                return Signer(services.settings.base_url, key.id, found.secret)
-    return Signer(services.settings.base_url)
+                return Signer(services.settings.server.public_url, key.id, found.secret)
+    return Signer(services.settings.server.public_url)
 
 
 @cache

@@ -38,7 +38,7 @@ from imgsvc_stores.failures import first_cause
 from imgsvc_urls.errors import SourceRefused
 
 _BUFFER_BYTES = 1 << 16  # it may be full of small chunks, which are all parsed at once
-_NO_HEADERS: Mapping[str, str] = {}
+_NO_CONDITIONS: Mapping[str, str] = {}
 _NOT_MODIFIED = 304
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WHOLE = (200, 203)
@@ -99,9 +99,12 @@ class Fetcher:
         allocate: Allocate,
         limit_bytes: int | None,
         *,
+        conditions: Mapping[str, str] = _NO_CONDITIONS,
         account: str = "",
-    ) -> Fetched:
+    ) -> Fetched | NotModified:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
+
+        With conditions, the server may answer that it has not changed.
 
         Args:
             url: where the picture is; it may carry Basic credentials.
@@ -109,6 +112,7 @@ class Fetcher:
                 `FRESH`. The service's own User-Agent follows one that is given here.
             allocate: gives the file to write.
             limit_bytes: the most bytes.
+            conditions: ``If-None-Match`` or ``If-Modified-Since``, sent to the host of the URL.
             account: whose share of what fetching takes it counts in.
 
         Raises:
@@ -116,32 +120,6 @@ class Fetcher:
             SourceUnreachable: nothing usable came.
             NoRoom: there is no room for the source.
             EmptySource, SourceTooLarge: too few or too many bytes came.
-        """
-        fetched = await self.fetch_if_modified(
-            url, {}, allocate, limit_bytes, headers=headers, account=account
-        )
-        assert isinstance(fetched, Fetched)
-        return fetched
-
-    async def fetch_if_modified(
-        self,
-        url: str,
-        conditions: Mapping[str, str],
-        allocate: Allocate,
-        limit_bytes: int | None,
-        *,
-        headers: Mapping[str, str] = _NO_HEADERS,
-        account: str = "",
-    ) -> Fetched | NotModified:
-        """Fetch as `fetch` does, unless the server answers that the conditions do not hold any more.
-
-        Args:
-            url: as in `fetch`.
-            conditions: ``If-None-Match`` or ``If-Modified-Since``, sent to the host of the URL.
-            allocate: as in `fetch`.
-            limit_bytes: as in `fetch`.
-            headers: as in `fetch`.
-            account: as in `fetch`.
         """
         check_headers(headers)
         ACCOUNT.set(account)

@@ -123,12 +123,12 @@ class Origins:
     async def _fetch(
         self, address: str, conditions: Mapping[str, str], allocate: Allocate, asking: Asking
     ) -> OpenedSource | NotModified:
-        fetched = await self._fetcher.fetch_if_modified(
+        fetched = await self._fetcher.fetch(
             address,
-            conditions,
+            {} if asking.version is None or conditions else FRESH,
             allocate,
             asking.limit_bytes,
-            headers={} if asking.version is None or conditions else FRESH,
+            conditions=conditions,
             account=asking.account,
         )
         if isinstance(fetched, NotModified):

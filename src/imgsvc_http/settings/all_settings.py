@@ -110,11 +110,6 @@ class Settings:
             raise SpecError([Problem("server.host", f"Setting 'server.host' {message}")])
 
     @property
-    def base_url(self) -> str:
-        """The public address of the service, without a slash at its end."""
-        return self.server.public_url
-
-    @property
     def database_url(self) -> str:
         """The URL of the database."""
         file = (self.server.state_folder / "imgsvc.db").absolute()

@@ -123,10 +123,6 @@ class TemporaryStorage:
             yield await self._folder.call(_read, name, start, stop)
             start = stop
 
-    async def delete(self, name: str) -> None:
-        """Delete a picture before it expires."""
-        await self._folder.remove(name)
-
     async def sweep(self, now: datetime) -> int:
         """Delete expired pictures. Return their number.
 

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http import Settings
 from imgsvc_http.server.certificate import certificate_files, certificate_to_trust, tls_context
 from imgsvc_http.settings import ServerSettings
 
@@ -33,7 +32,7 @@ from imgsvc_http.settings import ServerSettings
 def test_the_public_address_is_that_of_the_host(host: str, called: str, tmp_path: Path) -> None:
     """And the certificate that is made for it holds it."""
     server = ServerSettings(host=host, port=8443, state_folder=tmp_path)
-    assert Settings(server=server).base_url == f"https://{called}:8443"
+    assert server.public_url == f"https://{called}:8443"
     loaded = x509.load_pem_x509_certificate(certificate_files(server)[0].read_bytes())
     names = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     held = {*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))}

@@ -60,7 +60,7 @@ def _problems(*arguments: Any) -> dict[str, str]:
 
 def test_defaults_are_those_of_the_interface() -> None:
     settings = Settings.load(None, HOME)
-    assert settings.base_url == "https://localhost:8443"
+    assert settings.server.public_url == "https://localhost:8443"
     assert settings.server.state_folder == Path("/home/someone/.local/state/imgsvc")
     assert settings.database_url == "sqlite:////home/someone/.local/state/imgsvc/imgsvc.db"
     assert settings.temporary_url == "file:///home/someone/.local/state/imgsvc/temporary"
@@ -74,7 +74,7 @@ def test_defaults_are_those_of_the_interface() -> None:
 
 def test_plain_http_is_for_one_machine_only() -> None:
     plain = Settings.load(None, HOME, {"server.plain_http": "true"})
-    assert plain.base_url == "http://localhost:8443"
+    assert plain.server.public_url == "http://localhost:8443"
     for host in ("0.0.0.0", "192.0.2.1", "example.org", "::"):
         with pytest.raises(SpecError, match="must be a loopback address"):
             Settings.load(None, HOME, {"server.plain_http": "true", "server.host": host})
@@ -492,10 +492,7 @@ def test_settings_made_in_python_are_checked_too() -> None:
         ServerSettings(port=70_000)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         Settings().server.port = 5  # type: ignore[misc]
-    assert (
-        Settings(server=ServerSettings(base_url="https://images.example/")).base_url
-        == "https://images.example"
-    )
+    assert ServerSettings(base_url="https://images.example/").public_url == "https://images.example"
 
 
 def test_a_fresh_environment_can_be_read_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
