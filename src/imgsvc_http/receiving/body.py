@@ -9,10 +9,9 @@ from typing import Any
 
 from aiohttp import HttpVersion11, web
 
-from imgsvc_core._runtime.jsontext import check_depth, without_repeats
+from imgsvc_core._runtime.jsontext import STRING, check_depth, without_repeats
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.receiving.json_size import check_values
 
 _INLINE_BYTES = 1 << 14  # JSON that is parsed in less than a millisecond
 _MOST_VALUES = 10_000  # keys and values
@@ -126,6 +125,30 @@ def _parsed(body: bytes) -> Any:
     except ValueError as error:
         raise refusal("invalid_json", reason=str(error).rstrip(".")) from None
     return document
+
+
+def check_values(text: str, most: int) -> None:
+    """Raise `ValueError` if valid JSON has more than ``most`` keys and values.
+
+    The text is not parsed, because parsing would block other threads. Empty arrays and objects count twice.
+    """
+    if _marks(text, 0, len(text)) <= most:
+        return
+    seen = end = 0
+    for string in STRING.finditer(text):
+        between = _marks(text, end, string.start())
+        if end and not between:  # two strings side by side: valid JSON ends here
+            return
+        seen, end = seen + between, string.end()
+        if seen > most:
+            break
+    if seen + _marks(text, end, len(text)) > most:
+        raise ValueError(f"it has more than {most:,} keys and values")
+
+
+def _marks(text: str, start: int, end: int) -> int:
+    """Return the number of characters that begin or separate keys and values."""
+    return sum(text.count(mark, start, end) for mark in ",:[{")
 
 
 def _integer(digits: str) -> int:

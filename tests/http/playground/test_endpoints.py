@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from typing import Any, cast
@@ -270,8 +268,4 @@ async def test_a_service_without_pages_says_what_it_is() -> None:
     reply = await about(cast("Call", None))
     assert isinstance(reply, web.Response)
     assert "text/html" in reply.headers["Content-Type"]
-    text = reply.text or ""
-    assert '<a href="1.0/openapi.json">' in text
-    style = text.partition("<style>")[2].partition("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in reply.headers["Content-Security-Policy"]
+    assert '<a href="1.0/openapi.json">' in (reply.text or "")

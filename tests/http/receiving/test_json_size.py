@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imgsvc_http.receiving.json_size import check_values
+from imgsvc_http.receiving.body import check_values
 
 _TEXTS = st.text(st.sampled_from('ab,:[]{}"\\\u00e4\n'), max_size=8)
 _DOCUMENTS = st.recursive(
