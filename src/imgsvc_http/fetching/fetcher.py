@@ -142,7 +142,7 @@ class Fetcher:
                         response.content_length,
                         allocate,
                         limit_bytes,
-                        f"Source '{shown_url(str(response.url))}'",
+                        lambda: f"Source '{shown_url(str(response.url))}'",
                     )
                     name, received = _name(response), response.headers
         except TimeoutError:

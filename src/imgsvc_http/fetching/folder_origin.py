@@ -120,7 +120,7 @@ class FolderOrigin:
             for start in range(0, facts.size, _CHUNK_BYTES):
                 yield await self._call(path, _read, start, min(start + _CHUNK_BYTES, facts.size))
 
-        return await save(chunks(), facts.encoding, facts.size, allocate, limit_bytes, shown)
+        return await save(chunks(), facts.encoding, facts.size, allocate, limit_bytes, lambda: shown)
 
     async def _facts_of(self, path: str, version: str | None) -> _Facts:
         facts = await self._facts.get((path, version))

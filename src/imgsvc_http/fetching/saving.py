@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from pathlib import Path
 
 from imgsvc_core.errors import EmptySource, SourceTooLarge, SourceUnreachable
@@ -17,7 +17,7 @@ async def save(
     announced: int | None,
     allocate: Allocate,
     limit_bytes: int | None,
-    shown: str,
+    show: Callable[[], str],
 ) -> Path:
     """Write a body into a file.
 
@@ -27,7 +27,7 @@ async def save(
         announced: how many bytes it has, if that is known.
         allocate: gives the file.
         limit_bytes: the most bytes, before and after decoding.
-        shown: names the source in errors.
+        show: names the source in errors.
 
     Raises:
         SourceUnreachable: the body is not encoded so, ends too early or has more bytes.
@@ -43,12 +43,12 @@ async def save(
             async for chunk in _decoded(chunks, decoding):
                 size += target.write(chunk)
     except InvalidCoding as error:
-        raise SourceUnreachable(f"{shown} {error}.") from error
+        raise SourceUnreachable(f"{show()} {error}.") from error
     except TooManyBytes:
         assert limit_bytes is not None
-        raise too_large(shown, limit_bytes) from None
+        raise too_large(show(), limit_bytes) from None
     if size == 0:
-        raise empty(shown)
+        raise empty(show())
     return file.path
 
 
