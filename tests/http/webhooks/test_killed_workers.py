@@ -14,7 +14,7 @@ from tests.http.calls import assert_failure, upload, used
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, await_start, running, start
 from tests.support import encoded
-from tests.support.processes import children_of, fork_servers_of, forked_workers_of, kill
+from tests.support.processes import children_of, fork_servers_of, forked_workers_of, kill, listeners_of
 
 pytestmark = pytest.mark.asyncio
 
@@ -35,8 +35,9 @@ async def kill_until_done_again(
     async with asyncio.timeout(120):
         while log.read_text().count("is done again") == before:
             await ask()
-            find = fork_servers_of if fork_servers else forked_workers_of
-            for pid in find(service.process.pid):
+            parents = service.process.pid, *listeners_of(service.process.pid)  # which start later ones
+            servers = [pid for parent in parents for pid in fork_servers_of(parent)]
+            for pid in servers if fork_servers else forked_workers_of(service.process.pid):
                 kill(pid)
                 killed.append(pid)
             await asyncio.sleep(pause)
