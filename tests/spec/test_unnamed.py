@@ -13,7 +13,7 @@ from imgsvc_core.spec.declare import params
 
 OPERATIONS = [
     item
-    for item in vars(imgsvc).values()
+    for item in (getattr(imgsvc, name) for name in dir(imgsvc))
     if isinstance(item, type) and issubclass(item, Operation) and params(item)
 ]
 
