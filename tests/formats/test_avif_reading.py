@@ -100,7 +100,6 @@ OTHERS: dict[str, Callable[[], bytes]] = {
     "turned": _turned,
     "alpha": lambda: _avif(_photo().convert("RGBA").rotate(30)),
     "10 bits": _deep,
-    "small": lambda: _avif(_photo().resize((640, 480))),
     "frames": lambda: _avif(_photo(), save_all=True, append_images=[_photo().rotate(90)]),
 }
 

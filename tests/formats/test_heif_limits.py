@@ -253,14 +253,15 @@ def test_a_tile_that_does_not_tell_its_size() -> None:
         imgsvc.inspect(heif(Item(b"grid", [extent(64, 64)], grid(1, 1, 64, 64)), tile, parts={1: [2]}))
 
 
+@pytest.mark.parametrize("side", [64, 900])
 @pytest.mark.parametrize("format", ["heic", "avif"])
-def test_coded_data_larger_than_the_header_states(format: str) -> None:
+def test_coded_data_larger_than_the_header_states(format: str, side: int) -> None:
     """The decoders hold the size in the coded data against that of the header, and decode nothing."""
     zeros = np.zeros((1024, 1024, 3), np.uint8)
     data = bytearray(imgsvc.process(zeros, {"output": {"format": format, "effort": 0}}).data or b"")
     place = data.index(b"ispe") + 8
     while place >= 8:
-        data[place : place + 8] = struct.pack(">II", 64, 64)
+        data[place : place + 8] = struct.pack(">II", side, side)
         place = data.find(b"ispe", place) + 8
     with pytest.raises(imgsvc.CorruptImage):
         imgsvc.process(bytes(data), {"output": {"format": "png"}})

@@ -64,7 +64,7 @@ def preload() -> None:
     it.
     """
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
-    from PIL import Image, WebPImagePlugin  # noqa: F401
+    from PIL import AvifImagePlugin, Image, WebPImagePlugin  # noqa: F401
 
     import imgsvc_core.pixels.layers.laying
     import imgsvc_core.pixels.pointwise

@@ -133,11 +133,21 @@ def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
     places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}
     for one in _read_kinds(reader, boxes[b"iinf"]):
         if one.kind == b"Exif" and one.item in places:
-            place = places[one.item]
-            whole = place.method == _IN_FILE and place.pieces == 1
-            length = _number(reader, place.field + place.size, place.length_size) if whole else 0
-            content = reader.part(place.start + _OFFSET_OF_EXIF, length - _OFFSET_OF_EXIF)
-            yield ExifBlock(one.kind_at, content)
+            content = _content(reader, places[one.item])
+            yield ExifBlock(one.kind_at, content.part(_OFFSET_OF_EXIF, content.size))
+
+
+def content_of(reader: HeaderReader, items: Items, item: int) -> HeaderReader:
+    """Return the data of an item, nothing unless it is in one piece."""
+    places = _read_locations(reader, items.boxes[b"iloc"]) if b"iloc" in items.boxes else ()
+    place = next((place for place in places if place.item == item), None)
+    return reader.part(0, 0) if place is None else _content(reader, place)
+
+
+def _content(reader: HeaderReader, place: Location) -> HeaderReader:
+    whole = place.method == _IN_FILE and place.pieces == 1
+    length = _number(reader, place.field + place.size, place.length_size) if whole else 0
+    return reader.part(place.start, length)
 
 
 def metadata_places(
