@@ -19,8 +19,9 @@ from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
+from imgsvc_core.formats.heif.av1 import coded_sizes
 from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif
-from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, tracks_of
+from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, tracks_of
 from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
@@ -45,6 +46,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     from PIL import AvifImagePlugin, Image  # noqa: F401  (or Pillow loads all of its formats)
 
     info = picture.info
+    _check_coded_sizes(picture)
     frames = info.frames if settings.all_frames else 1
     bands = (1 if info.colorspace == "gray" else 3) + info.alpha
     pixels = np.empty((frames, info.height, info.width, bands), np.uint8)
@@ -64,6 +66,18 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     image = from_array(pixels.reshape(-1, info.width, bands))
     image = attach(image, {name: facts.get(option) for name, option in OPTIONS.items()})
     return with_timing(image, info.height, info.delays, info.plays) if settings.all_frames else image
+
+
+def _check_coded_sizes(picture: Heif) -> None:
+    """Refuse frames that are coded larger than the file states: the decoder would decode them and scale."""
+    info = picture.info
+    for frame in coded_frames(picture.header_reader):
+        for width, height in coded_sizes(frame):
+            if width > info.width or height > info.height:
+                raise CorruptImage(
+                    f"The AVIF image is damaged: its header states frames of {info.width} x {info.height} "
+                    f"pixels, its data {width} x {height}."
+                )
 
 
 def _bands(frame: Any, wanted: int) -> Any:

@@ -64,6 +64,14 @@ def read_sequence(reader: HeaderReader) -> Sequence | None:
     )
 
 
+def coded_frames(reader: HeaderReader) -> Iterator[HeaderReader]:
+    """Yield the data of the frames of all tracks."""
+    movie = read_movie(reader)
+    for box in () if movie is None else tracks_of(reader, movie):
+        if track := _read_track(reader, box):
+            yield from _read_samples(reader, _inside(reader, track.media, b"minf", b"stbl"))
+
+
 def tracks_of(reader: HeaderReader, movie: FileBox) -> Iterator[FileBox]:
     """Yield the tracks of a movie."""
     return (box for box in read_boxes(reader, movie.start, movie.end) if box.kind == b"trak")
@@ -151,6 +159,26 @@ def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[
         if len(delays) == frames:
             return tuple(delays)
     raise reader.corrupt("it does not tell the times of its frames")
+
+
+def _read_samples(reader: HeaderReader, table: FileBox) -> Iterator[HeaderReader]:
+    """Yield the samples of a track: chunk by chunk, one after another."""
+    sizes, runs = (_inside(reader, table, kind).start for kind in (b"stsz", b"stsc"))
+    same, left = reader.unpack(">II", sizes + 4)
+    wide = first_box(reader, table, b"co64")
+    chunks = (wide or _inside(reader, table, b"stco")).start
+    (count,) = reader.unpack(">I", chunks + 4)
+    (more,) = reader.unpack(">I", runs + 4)
+    run, size_at = runs + 8, sizes + 12
+    for number in range(1, count + 1):
+        while more > 1 and reader.unpack(">I", run + 12)[0] <= number:
+            run, more = run + 12, more - 1
+        offset = chunks + 8 + (number - 1) * (8 if wide else 4)
+        (start,) = reader.unpack(">Q" if wide else ">I", offset)
+        for _ in range(min(left, reader.unpack(">I", run + 4)[0])):
+            size = same or reader.unpack(">I", size_at)[0]
+            yield reader.part(start, size)
+            start, size_at, left = start + size, size_at + 4, left - 1
 
 
 def _read_plays(reader: HeaderReader, track: _Track) -> int:
