@@ -78,6 +78,9 @@ async def test_of_several_protocols_that_of_the_client_comes_first(lines: list[s
         (["for=_hidden;proto=https"], f"{DIRECT} True"),
         (['for="192.0.2.60, proto=https'], f"{DIRECT} False"),
         (["nonsense"], f"{DIRECT} False"),
+        # A quote that the client leaves open would take in what the proxy adds.
+        (['for=192.0.2.60;proto=https, x="', 'for="203.0.113.7"'], f"{DIRECT} False"),
+        (['for=192.0.2.60;proto=https, x=", for="203.0.113.7:80"'], f"{DIRECT} False"),
     ],
 )
 async def test_forwarded_is_read_as_rfc_7239_has_it(lines: list[str], expected: str) -> None:
