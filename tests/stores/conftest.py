@@ -40,6 +40,7 @@ Put = Callable[..., str]
 @pytest.fixture
 def put(provider: str, keyfile: dict[str, str]) -> Put:
     """Write to a server in the provider's place."""
+    import imgsvc_stores.providers.google_keyfile  # noqa: F401  (loading it would count in the first seconds)
 
     def put(url: str, seconds: float = 20, data: bytes = b"picture") -> str:
         return write(provider, url, keyfile, data, seconds)

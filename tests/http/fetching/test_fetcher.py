@@ -329,13 +329,15 @@ async def test_servers_that_lie_are_unreachable(answer: bytes, fetcher: Fetcher,
         def once() -> None:
             connection, _ = server.accept()
             connection.recv(65536)
+            server.close()  # a second try finds nobody
             connection.sendall(answer)
             connection.close()
 
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         thread = threading.Thread(target=once, daemon=True)
         thread.start()
         with pytest.raises(SourceUnreachable):
-            await get(fetcher, f"http://127.0.0.1:{server.getsockname()[1]}/", tmp_path)
+            await get(fetcher, url, tmp_path)
         thread.join(timeout=10)
 
 
