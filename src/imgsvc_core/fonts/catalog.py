@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import functools
 import importlib.util
-import json
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,11 +66,18 @@ def catalog() -> Catalog:
 
 @functools.cache
 def _folders(listed: str, system: bool) -> tuple[str, ...]:
-    found: list[str] = json.loads(listed) if listed.startswith("[") else list(filter(None, listed.split(",")))
+    found = _of_json(listed) if listed.startswith("[") else list(filter(None, listed.split(",")))
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)
         found += (spec.submodule_search_locations or ()) if spec is not None else ()
     return (*found, *(_OF_SYSTEM if system else ()))
+
+
+def _of_json(listed: str) -> list[str]:
+    import json  # takes as long as reading the fonts
+
+    found: list[str] = json.loads(listed)
+    return found
 
 
 @functools.cache
