@@ -80,3 +80,22 @@ def test_many_pictures_are_worth_loading_numpy(photo: str, tmp_path: Path) -> No
     many = made("nothing", jobs)
     assert "numpy" in many["loaded"]
     assert many["results"] == made("numpy", jobs)["results"]
+
+
+OLD = """
+import pyvips
+pyvips.version = lambda part: (8, 14, 1)[part]
+import imgsvc_core as imgsvc
+assert imgsvc.Resize(width=3)
+try:
+    imgsvc.process(b"")
+except imgsvc.MissingDependency as error:
+    print(error)
+"""
+
+
+def test_an_old_libvips_of_the_system_is_named() -> None:
+    """pip builds pyvips with the headers that it finds, and it then takes the place of pyvips-binary."""
+    done = subprocess.run([sys.executable, "-c", OLD], capture_output=True, text=True, check=True)
+    assert "libvips 8.16 or newer is needed, got 8.14" in done.stdout
+    assert "pip install --force-reinstall --no-deps pyvips-binary" in done.stdout

@@ -12,6 +12,13 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.machine import fewer_cores
+from imgsvc_core.errors import MissingDependency
+
+if pyvips.version(0) == 8 and pyvips.version(1) < 16:
+    raise MissingDependency(
+        f"libvips 8.16 or newer is needed, got 8.{pyvips.version(1)}, with which pip built pyvips because "
+        "its headers are installed: run 'pip install --force-reinstall --no-deps pyvips-binary'."
+    )
 
 PROFILE = "icc-profile-data"
 _MODELS = {
