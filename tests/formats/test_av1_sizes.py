@@ -144,6 +144,22 @@ def test_frames_are_where_the_tables_say(sizes: list[int], runs: list[int], wide
     assert found == samples
 
 
+@pytest.mark.parametrize(
+    ("count", "tracks", "message"),
+    [(2**32 - 1, 1, "4,294,967,295 frames"), (65_536, 100, "more than 2,000,000 parts")],
+)
+def test_endless_frames_of_one_size_are_refused(count: int, tracks: int, message: str) -> None:
+    """No table lists them, so the file is small."""
+    table = box(b"stsz", struct.pack(">4xII", 1, count)) + box(b"stco", struct.pack(">4xII", 1, 0))
+    table += box(b"stsc", struct.pack(">4xIIII", 1, 1, count, 1))
+    media = box(b"hdlr", bytes(8) + b"pict") + box(b"minf", box(b"stbl", table))
+    track = box(b"trak", box(b"tkhd", bytes(84)) + box(b"mdia", media))
+    file = box(b"moov", track * tracks)
+    with pytest.raises(imgsvc.CorruptImage, match=message):
+        for _ in coded_frames(HeaderReader(ByteSource(file), "AVIF")):
+            pass
+
+
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
 @pytest.mark.parametrize("stated", [(60, 50), (60, 500), (600, 50)])
 def test_frames_that_are_coded_larger_than_stated_are_refused(mode: str, stated: tuple[int, int]) -> None:

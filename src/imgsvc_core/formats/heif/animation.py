@@ -72,6 +72,7 @@ def _check_coded_sizes(picture: Heif) -> None:
     """Refuse frames that are coded larger than the file states: the decoder would decode them and scale."""
     info = picture.info
     for frame in coded_frames(picture.header_reader):
+        check_time()
         for width, height in coded_sizes(frame):
             if width > info.width or height > info.height:
                 raise CorruptImage(

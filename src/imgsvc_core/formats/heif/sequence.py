@@ -143,11 +143,17 @@ def _read_entry(reader: HeaderReader, table: FileBox) -> tuple[int, int, tuple[F
     return width, height, tuple(read_boxes(reader, entry.start + _ENTRY_HEAD, entry.end))
 
 
-def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[int, ...]:
-    """Return the milliseconds of each frame. The last time stands for all that follow."""
+def _read_count(reader: HeaderReader, table: FileBox) -> int:
+    """Return the number of frames of a track."""
     (frames,) = reader.unpack(">I", _inside(reader, table, b"stsz").start + 8)
     if not 1 <= frames <= _MOST_FRAMES:
         raise reader.corrupt(f"it has {frames:,} frames, at most {_MOST_FRAMES:,} are possible")
+    return int(frames)
+
+
+def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[int, ...]:
+    """Return the milliseconds of each frame. The last time stands for all that follow."""
+    frames = _read_count(reader, table)
     times = _inside(reader, table, b"stts")
     (runs,) = reader.unpack(">I", times.start + 4)
     delays: list[int] = []
@@ -164,13 +170,16 @@ def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[
 def _read_samples(reader: HeaderReader, table: FileBox) -> Iterator[HeaderReader]:
     """Yield the samples of a track: chunk by chunk, one after another."""
     sizes, runs = (_inside(reader, table, kind).start for kind in (b"stsz", b"stsc"))
-    same, left = reader.unpack(">II", sizes + 4)
+    (same,), left = reader.unpack(">I", sizes + 4), _read_count(reader, table)
+    reader.count(left)
     wide = first_box(reader, table, b"co64")
     chunks = (wide or _inside(reader, table, b"stco")).start
     (count,) = reader.unpack(">I", chunks + 4)
     (more,) = reader.unpack(">I", runs + 4)
     run, size_at = runs + 8, sizes + 12
     for number in range(1, count + 1):
+        if not left:
+            return
         while more > 1 and reader.unpack(">I", run + 12)[0] <= number:
             run, more = run + 12, more - 1
         offset = chunks + 8 + (number - 1) * (8 if wide else 4)
