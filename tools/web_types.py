@@ -26,7 +26,6 @@ CALLS = {
     ("get", "/1.0/webhooks"),
     ("get", "/playground/declarations.json"),
     ("get", "/playground/fonts.json"),
-    ("get", "/playground/key.json"),
     ("get", "/playground/presets.json"),
     ("post", "/1.0/watermarks"),
     ("post", "/1.0/webhooks/{id}/retry"),

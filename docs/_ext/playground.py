@@ -106,7 +106,7 @@ def main() -> None:
             url, _, key = page.partition("/playground#key=")
             fill(browser, url, key)
             for name in DASHBOARDS:
-                photograph_dashboard(browser, url, name)
+                photograph_dashboard(browser, url, key, name)
             for name in SHOTS:
                 photograph(browser, layered if name == _LAYERS else address, name)
             browser.close()
@@ -154,8 +154,9 @@ def fill(browser: Browser, url: str, key: str) -> None:
         client.post(f"{url}/1.0/upload", multipart={"data": json.dumps(document), "file": file})
 
 
-def photograph_dashboard(browser: Browser, url: str, name: str) -> None:
+def photograph_dashboard(browser: Browser, url: str, key: str, name: str) -> None:
     page = browser.new_context(**DASHBOARDS[name]).new_page()
+    page.add_init_script(f"sessionStorage.setItem('imgsvc-key', {json.dumps(key)})")
     page.set_default_timeout(120_000)
     page.goto(f"{url}/dashboard")
     page.get_by_text("its address is not public").wait_for()

@@ -6,7 +6,6 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-import attrs
 import click
 
 from imgsvc_cli.administration import account_or_only_one, in_database, now
@@ -57,8 +56,7 @@ def playground(port: int, no_browser: bool) -> None:
             }
         )
         key = _make_account(settings)
-        own = attrs.evolve(settings.playground, key=key or "")
-        serve(attrs.evolve(settings, playground=own), greet)
+        serve(settings, greet)
 
 
 def _make_account(settings: Settings) -> str | None:

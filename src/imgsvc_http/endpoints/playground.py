@@ -6,7 +6,6 @@ The dashboard needs nothing but the interface.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,7 +24,6 @@ from imgsvc_http.call import Call
 from imgsvc_http.endpoints import fonts, previews
 from imgsvc_http.endpoints.controls import Declarations, declared
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
-from imgsvc_http.gate.local_peer import is_of_own_user
 from imgsvc_http.routing import Route
 from imgsvc_http.state import signing_keys
 from imgsvc_http.state.scopes import ADMIN
@@ -88,14 +86,6 @@ async def declarations(call: Call) -> Declarations:
     return declared(call.app.names.metadata)
 
 
-async def key(call: Call) -> LocalKey:
-    """Return the API key of a local playground to browsers of the user who runs it, and none to others."""
-    local = call.services.settings.playground.key
-    if not local or not await asyncio.to_thread(is_of_own_user, call.request):
-        return LocalKey()
-    return LocalKey(key=local)
-
-
 async def presets(call: Call) -> Presets:
     """Return the presets that requests of the account may name."""
     return Presets(dict(await call.services.presets.get(call.account) or {}))
@@ -136,13 +126,6 @@ def _picture_formats(spec: Spec, info: ImageInfo | None) -> Sequence[str]:
 
 
 @attrs.frozen
-class LocalKey:
-    """An API key that need not be asked for."""
-
-    key: str | None = None
-
-
-@attrs.frozen
 class Presets:
     """Parts of requests by name."""
 
@@ -178,9 +161,6 @@ def routes(*, enabled: bool) -> tuple[Route, ...]:
             "Parameters of requests",
             **known,
             answer=Declarations,
-        ),
-        Route(
-            "GET", "/playground/key.json", key, "The API key of a local playground", **known, answer=LocalKey
         ),
         Route("GET", "/playground/presets.json", presets, "Presets", "Playground", Presets, scope="process"),
         Route("POST", "/playground/urls", urls, "URLs of a picture", "Playground", Urls, scope="process"),

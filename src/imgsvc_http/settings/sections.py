@@ -547,13 +547,6 @@ class PlaygroundSettings:
     enabled: bool = setting(
         Boolean(), "Show the pages. Their calls of the service need a key, like all others.", default=True
     )
-    key: str = setting(
-        Text(200, minimum=0),
-        "API key that the pages use without asking. Only browsers of the user who runs the service, on the "
-        "same machine, get it. imgsvc playground sets one.",
-        default="",
-        secret=True,
-    )
     source_bytes: int = setting(
         Integer(2**20, 2**46),
         "Room beside temporary.url for sources of previews, which stay as long as results. A key has at most "

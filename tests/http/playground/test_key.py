@@ -58,17 +58,25 @@ def test_a_link_keeps_its_picture_until_there_is_a_key(open_page: Open, service:
 
 
 def test_a_local_playground_asks_nobody(open_page: Open, playground: str) -> None:
-    """A link without a key opens, and so do a key of an earlier playground in the tab, and the dashboard."""
-    address = playground.partition("#")[0]
-    opened = open_page('request={"resize":{"width":70}}', address=f"{address}#example=emblem.png")
+    """The printed address has the key, which the tab keeps for reloads and for the dashboard."""
+    opened = open_page('request={"resize":{"width":70}}', address=f"{playground}&example=emblem.png")
     page = opened.page
     page.locator(".summary", has_text="70 × ").wait_for()
-    assert page.get_by_role("dialog").count() == 0
-    assert opened.troubles == []
-    page.evaluate("sessionStorage.setItem('imgsvc-key', 'isk_of_another_playground')")
+    until(page, "!location.hash.includes('key')")
     page.reload()
     page.locator(".summary", has_text="70 × ").wait_for()
+    page.get_by_role("link", name="Dashboard").click()
+    page.get_by_text("Usage this month").wait_for()
     assert page.get_by_role("dialog").count() == 0
-    dashboard = open_page(address=address.replace("playground", "dashboard"), ready=False).page
-    dashboard.get_by_text("Usage this month").wait_for()
-    assert dashboard.get_by_role("dialog").count() == 0
+    assert opened.troubles == []
+
+
+def test_the_address_of_a_new_playground_replaces_the_key_of_an_earlier_one(
+    open_page: Open, playground: str
+) -> None:
+    page = open_page(address=f"{playground}&example=emblem.png").page
+    page.evaluate("sessionStorage.setItem('imgsvc-key', 'isk_of_another_playground')")
+    page.goto("about:blank")
+    page.goto(f"{playground}&example=emblem.png")
+    page.locator(".summary").wait_for()
+    assert page.get_by_role("dialog").count() == 0

@@ -307,7 +307,6 @@ SECRETS = {
     "permanent.place": "s3://key:hidden-word@bucket/pictures",
     "delivery.origins": {"shop": {"url": "s3://bucket/photos", "secret": "hidden-word"}},
     "delivery.dialects": {"thumbor": {"account": "page", "keys": ["hidden-word"]}},
-    "playground.key": "hidden-word",
     "security.master_keys": [KEY, "hiddenword".ljust(43, "B") + "="],
     "social.facebook_token": "hidden-word",
     "social.twitter_token": "hidden-word",

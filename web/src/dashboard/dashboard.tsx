@@ -20,8 +20,8 @@ export function Dashboard() {
     setRefusal(why);
     setLocked(true);
   }, []);
-  const refuse = useCallback(async () => {
-    if (!(await service.takeLocalKey())) ask(WRONG_KEY);
+  const refuse = useCallback(() => {
+    if (!service.hasKey()) ask(WRONG_KEY);
   }, [ask]);
   if (!locked) return <Account onRefused={refuse} onChange={() => ask("")} />;
   return (
@@ -37,7 +37,7 @@ export function Dashboard() {
 }
 
 interface Props {
-  onRefused: () => Promise<void>;
+  onRefused: () => void;
   onChange: () => void;
 }
 
@@ -52,7 +52,7 @@ function Account({ onRefused, onChange }: Props) {
   );
   const keys = usePolled(account.keys, known);
   useEffect(() => {
-    if (own.error?.status === UNAUTHORIZED) void onRefused();
+    if (own.error?.status === UNAUTHORIZED) onRefused();
   }, [own.error, onRefused]);
   return (
     <div class="dashboard">

@@ -23,7 +23,7 @@ import { LayerBoxes } from "./layerboxes";
 import { useLooked } from "./looked";
 import { Results } from "./results";
 import * as calls from "./calls";
-import { keys, REFUSED, ServiceError, takeLocalKey, told } from "../shared/service";
+import { hasKey, keys, REFUSED, ServiceError, told } from "../shared/service";
 import { hashOf, namedIn, parsed, type Shared, withoutKey } from "./share";
 import { SourceBar, urlIn } from "./source";
 import { Stage } from "./stage";
@@ -77,8 +77,8 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
   const result = shown?.result ?? null;
   const look = looking.show;
 
-  const lock = useCallback(async () => {
-    if (await takeLocalKey()) {
+  const lock = useCallback(() => {
+    if (hasKey()) {
       setSource((same) => same && { ...same });
       return;
     }
@@ -99,7 +99,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
       if (newest.current === opening) setSource(opened);
     } catch (reason) {
       if (newest.current !== opening) return;
-      if (reason instanceof ServiceError && reason.status === 401) void lock();
+      if (reason instanceof ServiceError && reason.status === 401) lock();
       else setNotice(told(reason));
     } finally {
       if (newest.current === opening) setOpening(false);
@@ -125,7 +125,7 @@ function Playground({ declarations: declared, shared }: { declarations: Declarat
     return () => clearTimeout(timer);
   }, [link, warning]);
   useEffect(() => {
-    if (error?.status === 401) void lock();
+    if (error?.status === 401) lock();
   }, [error, lock]);
   const escape = useCallback(() => {
     setDrawing(null);

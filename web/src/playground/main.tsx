@@ -1,11 +1,9 @@
 import { render } from "preact";
 import { App } from "./app";
-import { keys, takeLocalKey } from "../shared/service";
 import "../shared/base.css";
 import "./style/controls.css";
 import "./style/stage.css";
 import "./style/results.css";
 
 const root = document.getElementById("app");
-if (!keys.get()) await takeLocalKey();
 if (root) render(<App />, root);

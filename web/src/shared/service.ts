@@ -49,10 +49,8 @@ export function authorization(): Record<string, string> {
 /** The key that the service refused last. Requests that were sent with it may still be answered after a new one is taken. */
 let refusedKey = "";
 
-/** Takes the key of a local playground, which nobody has to be asked for. Returns true if there is one that was not refused. */
-export async function takeLocalKey(): Promise<boolean> {
-  const { key } = await get("/playground/key.json").catch(() => ({ key: null }));
-  if (key) keys.set(key);
+/** Returns true if there is a key that was not refused. */
+export function hasKey(): boolean {
   return keys.get() !== "" && keys.get() !== refusedKey;
 }
 
