@@ -303,7 +303,7 @@ def _run(
     opened = open_bytes(source, limits, name=options.get("name")) if is_at_hand(source) else source
     marks: dict[str, Source] = {}
     for one in wanted:
-        if one.spec.pictures or one.spec.layers:
+        if one.spec.pictures or one.spec.layer_pictures:
             from imgsvc_core.pixels.watermarks import receive_pictures
 
             with _naming(one.variant):

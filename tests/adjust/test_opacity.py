@@ -7,8 +7,8 @@ import pytest
 
 from imgsvc_core.pixels.pointwise import apply_blocks, multiply_alpha
 from imgsvc_core.plan.color import steps
+from imgsvc_core.plan.filter_works import Opacity
 from imgsvc_core.plan.folding import fold
-from imgsvc_core.plan.works import Opacity
 from imgsvc_core.spec import Adjust, Sepia
 from tests.adjust.exact import COLORS, GRAYS
 from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep

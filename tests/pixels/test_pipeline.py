@@ -14,11 +14,12 @@ from imgsvc_core.pixels.channels import split_alpha
 from imgsvc_core.pixels.nine_patch import padding
 from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.plan import Seen
+from imgsvc_core.plan.filter_works import FILTER_WORKS, Opacity, Sharpen, Unsharp
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.pipeline import apply, build_steps
 from imgsvc_core.plan.redaction import Covered, Redaction
-from imgsvc_core.plan.works import WORKS, Opacity, Sharpen, Unsharp
+from imgsvc_core.plan.works import WORKS, work_of
 from imgsvc_core.spec import Blur, Border, Color, Layer, Mask, Operation, Padding, Spec, Watermark
 from imgsvc_core.spec import internal as own
 from imgsvc_core.spec import thumbor_filters as fx
@@ -94,7 +95,9 @@ def usual(operation: type[Operation]) -> Operation:
     )
 
 
-EXAMPLES += [usual(kind) for kind in WORKS if kind not in {type(asked) for asked in EXAMPLES}]
+EXAMPLES += [
+    usual(kind) for kind in (*WORKS, *FILTER_WORKS) if kind not in {type(asked) for asked in EXAMPLES}
+]
 
 
 @pytest.mark.parametrize("alpha", [False, True])
@@ -104,7 +107,7 @@ def test_rows_tell_the_size_and_the_channels_that_their_functions_make(asked: An
     info = ImageInfo(format="png", width=60, height=40, colorspace="gray", bytes=0, alpha=alpha)
     draft = build_steps(Spec(), info, SEEN)
     apply(draft, asked)
-    work, [planned] = WORKS[type(asked)], draft.planned
+    work, [planned] = work_of(asked), draft.planned
     pictures = [] if work.mark is None else [picture_of(work.mark(asked))]
     if work.draws:
         pictures = [function_of_pixels(work.draws)(asked, *pictures)]

@@ -14,12 +14,12 @@ from imgsvc_core import PHASES, ImgsvcError, parse
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.pixels.render import function_of_pixels
 from imgsvc_core.pixels.spatial.blur import BLURS
-from imgsvc_core.plan import Seen, compile_plan, pipeline, steps
+from imgsvc_core.plan import Seen, compile_plan, filter_works, pipeline, steps, works
 from imgsvc_core.plan.color.steps import filtering
 from imgsvc_core.plan.faces import Face
+from imgsvc_core.plan.filter_works import WORK_OF_FILTERS
 from imgsvc_core.plan.pipeline import FUNCTIONS, PIPELINE, Apply, build_steps
 from imgsvc_core.plan.steps import CropBox, Step
-from imgsvc_core.plan.works import WORK_OF_FILTERS, WORKS, WORKS_OF_PHASES
 from imgsvc_core.spec import FILTERS, OPERATIONS, Filter, Spec
 from imgsvc_core.spec.internal import INTERNAL_FILTERS
 from imgsvc_core.spec.thumbor_filters import Grayscale, Inscription, QuarterTurn, Rescale
@@ -54,6 +54,7 @@ EVERYTHING: dict[str, Any] = {
     "redact": [{"x": 10, "y": 10, "width": 50, "height": 50}],
 }
 
+WORKS_OF_PHASES = {**works.WORKS_OF_PHASES, **filter_works.WORKS_OF_PHASES}
 
 ONE_OF_EACH: dict[str, Any] = {  # in the order of the contract
     "isolate": {"color": "C03010"},
@@ -200,7 +201,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted({*FUNCTIONS.values(), *(work.pixels for work in WORKS.values())}))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {*FUNCTIONS.values(), *(work.pixels for phase in WORKS_OF_PHASES.values() for work in phase.values())}
+    ),
+)
 def test_each_step_and_each_work_has_its_function_of_pixels(name: str) -> None:
     assert callable(function_of_pixels(name))
 

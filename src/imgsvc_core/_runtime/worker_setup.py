@@ -70,7 +70,7 @@ def preload() -> None:
     import imgsvc_core.pixels.pointwise
     import imgsvc_core.pixels.reduction
     import imgsvc_core.pixels.watermarks
-    import imgsvc_core.plan.works
+    import imgsvc_core.plan.filter_works
     import imgsvc_core.processing
     import imgsvc_core.targets.pending  # noqa: F401
     from imgsvc_core import formats

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyvips
 
 from imgsvc_core._runtime.deadline import in_memory
@@ -14,7 +16,9 @@ from imgsvc_core.plan.geometry import Area, Box, Size, clipped, rotated
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
 from imgsvc_core.spec import Color
 from imgsvc_core.spec.layers.layer import Mixing
-from imgsvc_core.spec.thumbor_filters import Blend, Mark
+
+if TYPE_CHECKING:
+    from imgsvc_core.spec.thumbor_filters import Blend, Mark
 
 _BLOCKS = 16, 256  # pixels on each side, which stay near the processor
 

@@ -16,8 +16,8 @@ from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels.channels import join_alpha, split_alpha, white
 from imgsvc_core.plan.color.matrices import Matrix, scale
 from imgsvc_core.plan.color.steps import IsolateStep, VibranceStep
+from imgsvc_core.plan.filter_works import Opacity
 from imgsvc_core.plan.folding import Block, LutBlock, MatrixBlock, ToneBlock
-from imgsvc_core.plan.works import Opacity
 
 _FORMATS = {"uchar": 255, "ushort": 65535}
 

@@ -2,7 +2,7 @@
 
 `PIPELINE` is the order of the contract. Each row has the reason for its place, and names the functions of
 pixels for steps that the compiler joins, reorders and folds, which have classes in `imgsvc_core.plan.steps`.
-All other work is a `Work` in `imgsvc_core.plan.works`.
+All other work is a `Work` in `imgsvc_core.plan.works` or, for filters, `imgsvc_core.plan.filter_works`.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Apply(Step):
     @property
     def work(self) -> Work[Any]:
         """The row."""
-        from imgsvc_core.plan.works import WORKS
+        from imgsvc_core.plan.works import work_of
 
-        return WORKS[type(self.asked)]
+        return work_of(self.asked)
 
     @property
     def text(self) -> str:
@@ -131,9 +131,9 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
 
 def apply(draft: Draft, asked: Any) -> None:
     """Add the work of a row."""
-    from imgsvc_core.plan.works import WORKS  # most requests ask for none of it
+    from imgsvc_core.plan.works import work_of  # most requests ask for none of it
 
-    size = WORKS[type(asked)].size
+    size = work_of(asked).size
     draft.add(Apply(asked, None if size is None else size(asked, draft)))
 
 
@@ -150,7 +150,7 @@ def _enhance(draft: Draft, auto: Auto) -> None:
 
 def _adjust(draft: Draft, adjust: Adjust) -> None:
     from imgsvc_core.plan.color.steps import adjustment  # most requests leave colors as they are
-    from imgsvc_core.plan.works import SPATIAL_ADJUSTMENTS
+    from imgsvc_core.plan.filter_works import SPATIAL_ADJUSTMENTS
 
     for name, value in adjust.active():
         if name in SPATIAL_ADJUSTMENTS:
@@ -192,7 +192,7 @@ def _lay_all(draft: Draft, layers: tuple[Layer, ...]) -> None:
 
 def _fade(draft: Draft, adjust: Adjust) -> None:
     if adjust.opacity != 1:
-        from imgsvc_core.plan.works import Opacity
+        from imgsvc_core.plan.filter_works import Opacity
 
         apply(draft, Opacity(adjust.opacity))
 

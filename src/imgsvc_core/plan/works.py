@@ -1,6 +1,7 @@
 """The work on a picture that has no class of steps: its text, its size, its function of pixels.
 
-Most requests ask for none of it, so this is loaded when the first one does.
+Most requests ask for none of it, so this is loaded when the first one does. The work of filters is in
+`imgsvc_core.plan.filter_works`, which layers do without.
 """
 
 from __future__ import annotations
@@ -8,56 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import attrs
-
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.redaction import Redaction
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.steps import PLAIN, Traits
-from imgsvc_core.spec import (
-    Blur,
-    Border,
-    Filter,
-    Halftone,
-    Mask,
-    Padding,
-    Pixellate,
-    Vignette,
-    Watermark,
-    internal,
-    params,
-    thumbor_filters,
-    vips_filters,
-)
-from imgsvc_core.spec.color import WHITE
+from imgsvc_core.spec import Border, Mask, Padding
 
 if TYPE_CHECKING:
     from imgsvc_core.plan.draft import Draft
+    from imgsvc_core.spec.thumbor_filters import Mark
 
 A = TypeVar("A")
-
-
-@frozen
-class Sharpen:
-    """Strengthen or soften fine detail."""
-
-    value: int
-
-
-@frozen
-class Unsharp:
-    """Strengthen local contrast."""
-
-    value: int
-
-
-@frozen
-class Opacity:
-    """Multiply alpha."""
-
-    value: float
 
 
 @frozen(kw_only=True)
@@ -82,157 +46,24 @@ class Work(Generic[A]):
     why: str = ""
     size: Callable[[A, Draft], Box] | None = None
     traits: Traits | Callable[[A], Traits] = PLAIN
-    mark: Callable[[A], thumbor_filters.Mark | Laid | None] | None = None
+    mark: Callable[[A], Mark | Laid | None] | None = None
     draws: str = ""
     joined: Callable[[A, A], A] | None = None
 
 
-def _around(size: Size, sides: Sides) -> Box:
+def room_around(size: Size, sides: Sides) -> Box:
     """Return a frame with room on the left, top, right and bottom."""
     left, top, right, bottom = sides
     return Box(-left, -top, size.width + left + right, size.height + top + bottom)
 
 
-def _values(filter: Filter) -> str:
-    """Return the name of a filter and its values."""
-    return ", ".join([filter.key, *(f"{name} {getattr(filter, name)}" for name in params(type(filter)))])
-
-
-def _blur_values(blur: Blur) -> str:
-    return _values(blur) if blur.mode == "motion" else f"blur, mode {blur.mode}, value {blur.value}"
-
-
-def _ground_kind(ground: thumbor_filters.Ground) -> str:
-    return str(ground.color or "nothing") if ground.kind == "color" else ground.kind
-
-
-def _joined_tones(first: thumbor_filters.Tones, second: thumbor_filters.Tones) -> thumbor_filters.Tones:
-    return thumbor_filters.Tones(
-        red=first.red.translate(second.red),
-        green=first.green.translate(second.green),
-        blue=first.blue.translate(second.blue),
-    )
-
-
-_NEIGHBORS = Traits(rereads=True, copies=1.5)
-_STYLIZES = attrs.evolve(_NEIGHBORS, stylizes=True)
-_COLORS = attrs.evolve(_NEIGHBORS, brings_color=True)
-
-
-def _neighbors(pixels: str, traits: Traits | Callable[[Any], Traits] = _NEIGHBORS) -> Work[Any]:
-    """Return the work of a filter that looks at neighbors or positions. The frame stays."""
-    return Work(pixels=pixels, text=_values, why=_ALONE, traits=traits)
-
-
-_ALONE = "in a pass of its own, as it looks beyond single pixels"
-
-_ADJUSTMENTS: Mapping[type, Work[Any]] = {
-    Sharpen: Work[Sharpen](
-        pixels="spatial.sharpen:adjust_sharpen",
-        text=lambda asked: f"sharpen {asked.value}",
-        why=_ALONE,
-        traits=_NEIGHBORS,
-    ),
-    Unsharp: Work[Unsharp](
-        pixels="spatial.sharpen:adjust_unsharp",
-        text=lambda asked: f"unsharp {asked.value}",
-        why=_ALONE,
-        traits=_NEIGHBORS,
-    ),
-}
-SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
-"""The adjustments that look beyond single pixels, by the names of their parameters."""
-
-_MARK = Work[thumbor_filters.Mark](
-    pixels="overlay:lay_mark",
-    text=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
-    # Its picture may have color, which is known only when it is opened.
-    # Each mark would compute the pixels below it again, so the frame settles in memory between two marks.
-    traits=lambda mark: Traits(
-        rereads=True, settles=True, brings_color=True, brings_alpha=mark.blend != "over"
-    ),
-    mark=lambda mark: mark,
-)
-
-WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
-    Blur: Work[Blur](
-        pixels="spatial.blur:blur",
-        text=_blur_values,
-        why=_ALONE,
-        traits=lambda blur: attrs.evolve(_NEIGHBORS, copies=4) if blur.mode == "zoom" else _NEIGHBORS,
-    ),
-    Pixellate: _neighbors("spatial.pixellate:filter_pixellate", _STYLIZES),
-    Vignette: _neighbors("spatial.vignette:filter_vignette"),
-    Halftone: _neighbors("spatial.halftone:filter_halftone", _STYLIZES),
-    internal.AreaBlur: _neighbors("spatial.gaussian:area_blur"),
-    internal.ColorMatrix: _neighbors("spatial.coloring:color_matrix", _COLORS),
-    internal.ColorOverlay: _neighbors(
-        "spatial.coloring:color_overlay", lambda overlay: _NEIGHBORS.on([overlay.color])
-    ),
-    internal.GaussianBlur: _neighbors("spatial.gaussian:filter_gaussian"),
-    internal.LightnessSharpen: _neighbors("spatial.sharpen:lightness_sharpen"),
-    internal.Mosaic: _neighbors("spatial.pixellate:filter_mosaic", _STYLIZES),
-    thumbor_filters.RootSaturation: _neighbors("thumbor_filters:root_saturation"),
-    thumbor_filters.Equalize: _neighbors("thumbor_filters:equalize"),
-    thumbor_filters.Noise: _neighbors("thumbor_filters:noise"),
-    thumbor_filters.Convolution: _neighbors("thumbor_filters:convolution"),
-    thumbor_filters.WaveletSharpen: _neighbors(
-        "thumbor_filters:wavelet_sharpen", attrs.evolve(_NEIGHBORS, copies=10)
-    ),
-    thumbor_filters.Tones: Work[thumbor_filters.Tones](
-        pixels="thumbor_filters:map_tones",
-        text=lambda tones: "tone table",
-        traits=lambda tones: Traits(brings_color=len({tones.red, tones.green, tones.blue}) > 1),
-        joined=_joined_tones,
-    ),
-    thumbor_filters.Ground: Work[thumbor_filters.Ground](
-        pixels="ground:lay_on_ground",
-        text=lambda ground: f"lay on {_ground_kind(ground)} at {ground.left}, {ground.top}",
-        size=lambda ground, _: Box(-ground.left, -ground.top, ground.width, ground.height),
-        traits=lambda ground: (
-            PLAIN.on([ground.color])
-            if ground.kind == "color"
-            else Traits(rereads=True, copies=3 if ground.kind == "blur" else 0)
-        ),
-    ),
-    thumbor_filters.RoundCorners: Work[thumbor_filters.RoundCorners](
-        pixels="shapes:round_corners",
-        text=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
-        traits=lambda corners: PLAIN.on([corners.background]),
-    ),
-    thumbor_filters.NinePatch: Work[thumbor_filters.NinePatch](
-        pixels="nine_patch:lay_frame",
-        text=lambda patch: f"lay frame '{patch.id}' over the picture",
-        size=lambda patch, draft: _around(draft.size, draft.seen.frames.get(patch.id, (0, 0, 0, 0))),
-        # copies of its colors and alpha, as floats
-        traits=Traits(rereads=True, copies=4, brings_color=True).on([WHITE]),
-        mark=lambda patch: thumbor_filters.Mark(watermark=Watermark(id=patch.id)),
-    ),
-    thumbor_filters.Mark: _MARK,
-    thumbor_filters.WithoutAlpha: Work(
-        pixels="channels:drop_alpha",
-        text=lambda _: "leave transparency out",
-        traits=Traits(removes_alpha=True),
-    ),
-    vips_filters.Median: _neighbors("vips_filters:median"),
-    vips_filters.Threshold: _neighbors("vips_filters:threshold", _STYLIZES),
-    vips_filters.Morphology: _neighbors("vips_filters:morphology"),
-    vips_filters.Modulate: _neighbors("vips_filters:modulate"),
-    vips_filters.Stretch: _neighbors("vips_filters:stretch"),
-    vips_filters.LocalEqualize: _neighbors("vips_filters:local_equalize"),
-    vips_filters.ChromaTint: _neighbors("vips_filters:chroma_tint", _COLORS),
-    vips_filters.Negate: _neighbors("vips_filters:negate"),
-    vips_filters.WithoutWhite: _neighbors(
-        "vips_filters:without_white", attrs.evolve(_NEIGHBORS, brings_alpha=True)
-    ),
-}
-"""The work of each filter that is neither a formula of color nor a move of the picture."""
+NEIGHBORS = Traits(rereads=True, copies=1.5)
 
 _REDACTION = Work[Redaction](
     pixels="redaction:redact",
     text=lambda redaction: redaction.text,
     why="on all pixels of the source, so that none of them is left",
-    traits=lambda redaction: _NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
+    traits=lambda redaction: NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
 )
 _MASK = Work[Mask](
     pixels="shapes:cut_to_mask",
@@ -242,13 +73,13 @@ _MASK = Work[Mask](
 _PADDING = Work[Padding](
     pixels="shapes:pad",
     text=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
-    size=lambda padding, draft: _around(draft.size, (padding.sides[3], *padding.sides[:3])),
+    size=lambda padding, draft: room_around(draft.size, (padding.sides[3], *padding.sides[:3])),
     traits=lambda padding: PLAIN.on([padding.background]),
 )
 _BORDER = Work[Border](
     pixels="shapes:draw_border",
     text=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
-    size=lambda border, draft: _around(draft.size, (border.size,) * 4),
+    size=lambda border, draft: room_around(draft.size, (border.size,) * 4),
     traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
 )
 _LAYER = Work[Laid](
@@ -265,26 +96,25 @@ _LAYER = Work[Laid](
     ),
     mark=lambda laid: None if laid.layer.picture is None else laid,
 )
-_OPACITY = Work[Opacity](
-    pixels="pointwise:multiply_alpha",
-    text=lambda opacity: f"opacity {opacity.value:g}",
-    traits=Traits(brings_alpha=True),
-)
 
 WORKS_OF_PHASES: Mapping[str, Mapping[type, Work[Any]]] = {
     "redact": {Redaction: _REDACTION},
-    "adjust": _ADJUSTMENTS,
-    "filter": WORK_OF_FILTERS,
     "mask": {Mask: _MASK},
     "padding": {Padding: _PADDING},
     "border": {Border: _BORDER},
-    "watermark": {thumbor_filters.Mark: _MARK},
     "layers": {Laid: _LAYER},
-    "opacity": {Opacity: _OPACITY},
 }
-"""The work of each phase of `PIPELINE`, by the class of what is asked."""
+"""The work of phases of `PIPELINE` other than filters, by the class of what is asked."""
 
 WORKS: Mapping[type, Work[Any]] = {
     kind: work for works in WORKS_OF_PHASES.values() for kind, work in works.items()
 }
-"""All work without a class of steps, by the class of what is asked."""
+
+
+def work_of(asked: object) -> Work[Any]:
+    """Return the work that a part of a request asks for."""
+    if (work := WORKS.get(type(asked))) is None:
+        from imgsvc_core.plan.filter_works import FILTER_WORKS
+
+        work = FILTER_WORKS[type(asked)]
+    return work

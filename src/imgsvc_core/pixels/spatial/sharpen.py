@@ -13,7 +13,7 @@ from imgsvc_core.pixels.channels import (
     white,
 )
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur
-from imgsvc_core.plan.works import Sharpen, Unsharp
+from imgsvc_core.plan.filter_works import Sharpen, Unsharp
 from imgsvc_core.spec.internal import LightnessSharpen
 
 _LUMA = [[0.213, 0.715, 0.072]]
