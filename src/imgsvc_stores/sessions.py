@@ -9,10 +9,10 @@ from imgsvc_core.errors import MissingDependency
 from imgsvc_stores.access import Access, Session
 
 _MODULES = {
-    "aws": "aws",
-    "google": "google_developer",
+    "aws": "signed_s3",
+    "google": "signed_s3",
     "google keyfile": "google_keyfile",
-    "digitalocean": "digitalocean",
+    "digitalocean": "signed_s3",
     "alibaba": "alibaba",
     "rackspace": "rackspace",
     "microsoft": "microsoft",

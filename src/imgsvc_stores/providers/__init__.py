@@ -1,1 +1,1 @@
-"""One module for each provider, which opens its sessions and writes with them."""
+"""The modules of the providers, which open their sessions and write with them."""
