@@ -202,7 +202,7 @@ def test_gif_frames_have_all_of_their_pixels(name: str) -> None:
     """The codes end early: the decoder would leave what is below as it was."""
     data = bytearray(encoded(name).data)
     reader = HeaderReader(ByteSource(bytes(data)), "GIF")
-    frame = read_header(reader).frames[-1]
+    frame = read_header(reader)[1].frames[-1]
     end_of_codes = (1 << data[frame.data]) + 1
     data[frame.data + 2 : frame.data + 4] = end_of_codes.to_bytes(2, "little")
     with pytest.raises(CorruptImage, match="GIF image is damaged in its frame"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import abc
 import enum
+import functools
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import UnsupportedFormat, UnsupportedOperation
+from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -117,8 +119,10 @@ DEFLATE = Effort((1, 1, 2, 4, 4, 5, 6, 7, 8, 9), default=6)
 class Format:
     """A format of files. The class is its row in the table, and an object is a file whose header was read.
 
-    A new format is a class with these attributes and four methods: `accepts`, `probe`, `load` and `save`. Its
-    module is imported with the table, so methods import decoders and encoders when they are called.
+    A new format is a class with these attributes, in a package of its own. The methods call functions in its
+    modules, which are imported when they are needed: `probe` calls ``header.read_header``, which returns the
+    arguments of the class after the reader, `load` calls ``reading.read``, `save` ``writing.write``, and
+    `with_metadata` ``rewriting.rewrite``.
 
     Attributes:
         name: Name in requests and results.
@@ -235,7 +239,12 @@ class Format:
         return True
 
     @classmethod
-    @abc.abstractmethod
+    @functools.cache
+    def module(cls, name: str) -> ModuleType:
+        """Return a module of the format's package."""
+        return import_module(f"{cls.__module__}.{name}")
+
+    @classmethod
     def probe(cls, reader: HeaderReader) -> Format:
         """Read the header of a file, and decode no pixels.
 
@@ -246,6 +255,7 @@ class Format:
             CorruptImage: the header is damaged.
             UnsupportedFormat: this variant cannot be read.
         """
+        return cls(reader, *cls.module("header").read_header(reader))
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
@@ -265,9 +275,10 @@ class Format:
             return stored
         return info.width * settings.scale, info.height * settings.scale
 
-    @abc.abstractmethod
     def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
         """Return the picture as it is stored, as `loading.load` describes, which calls this."""
+        image: pyvips.Image | Raster = self.module("reading").read(self, settings)
+        return image
 
     def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
         """Return the file with its coded pixels as they are, and the metadata that a policy keeps.
@@ -278,7 +289,8 @@ class Format:
         Raises:
             CorruptImage: the file is damaged where its parts are told apart.
         """
-        return None
+        data: bytes | None = self.module("rewriting").rewrite(self, policy) if self.rewrites else None
+        return data
 
     def transcoded(self) -> bytes:
         """Return the file rewrapped as the format that ``transcodes`` names, from which it comes back.
@@ -291,4 +303,5 @@ class Format:
     @classmethod
     def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
         """Encode a picture that `saving.save` has prepared. Return what the encoder knows of its file."""
-        raise UnsupportedFormat(f"Images of the format '{cls.name}' cannot be written.")
+        facts: SavedFacts = cls.module("writing").write(image, settings, sink)
+        return facts

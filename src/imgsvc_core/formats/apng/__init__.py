@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory, SavedFacts
+from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
+from imgsvc_core.formats.settings import MetadataPolicy
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.png.header import PngHeader
-    from imgsvc_core.formats.sink import Sink
 
 
 class Apng(Format):
@@ -41,21 +38,8 @@ class Apng(Format):
         """Read the header as of any PNG."""
         return Png.probe(reader)
 
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return all frames as a strip, or the first frame as it is shown."""
-        from imgsvc_core.formats.apng.reading import read
-
-        return read(self, settings)
-
     def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
         """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
         from imgsvc_core.formats.png.rewriting import rewrite
 
         return rewrite(self, policy)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write all frames, with a palette if that holds all colors and is smaller; never interlaced."""
-        from imgsvc_core.formats.apng.writing import write
-
-        return write(image, settings, sink)

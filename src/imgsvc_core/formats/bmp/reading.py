@@ -16,10 +16,11 @@ from imgsvc_core.formats.bmp import Bmp
 from imgsvc_core.formats.bmp import header as bmp
 from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.rle import expand_rle
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array
 
 
-def read(picture: Bmp) -> pyvips.Image:
+def read(picture: Bmp, settings: LoadSettings) -> pyvips.Image:
     """Return gray if the palette is gray, else RGB, with alpha if the bit fields have it."""
     source, profile = picture.source, picture.header.profile
     image = from_array(decode_pixels(source.buffer(), picture.header))

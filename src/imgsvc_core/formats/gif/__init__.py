@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.format import Coder, Effort, Format, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.gif.header import GifHeader
-    from imgsvc_core.formats.sink import Sink
 
 
 class Gif(Format):
@@ -36,24 +31,3 @@ class Gif(Format):
     becomes = "gif"
 
     header: GifHeader
-
-    @classmethod
-    def probe(cls, reader: HeaderReader) -> Gif:
-        """Read the blocks of the file, without the compressed data."""
-        from imgsvc_core.formats.gif.header import read_header
-
-        header = read_header(reader)
-        return cls(reader, header.info(reader), header)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return gray or RGB, with alpha if some of the screen is transparent."""
-        from imgsvc_core.formats.gif.reading import read
-
-        return read(self, settings)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write a still or an animation; equal frames stay frames of their own."""
-        from imgsvc_core.formats.gif.writing import write
-
-        return write(image, settings, sink)

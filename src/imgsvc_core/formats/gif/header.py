@@ -51,34 +51,12 @@ class GifFrame:
 
 @frozen(kw_only=True)
 class GifHeader:
-    """A file: its screen, its frames, the offsets of its palette, and where the last block ends."""
+    """A file: its screen, its frames, and where the last block ends."""
 
     width: int
     height: int
     frames: tuple[GifFrame, ...]
-    plays: int
-    profile: bool
-    palette: tuple[int, int]
     end: int
-
-    def info(self, reader: HeaderReader) -> ImageInfo:
-        """Return the facts. Delays are those of the file, even if browsers show a frame longer."""
-        animated = len(self.frames) > 1
-        largest = max(frame.width * frame.height for frame in self.frames)  # may reach beyond the screen
-        return ImageInfo(
-            format="gif",
-            width=self.width,
-            height=self.height,
-            colorspace="palette",
-            interlaced=any(frame.interlaced for frame in self.frames),
-            bytes=reader.size,
-            frames=len(self.frames),
-            decoded_pixels=largest if largest > self.width * self.height else None,
-            alpha=_has_alpha(self.frames, self.width, self.height),
-            delays=tuple(frame.delay for frame in self.frames) if animated else (),
-            plays=self.plays if animated else None,
-            profile=self.profile,
-        )
 
 
 @frozen
@@ -93,8 +71,11 @@ class _Control:
 _NO_CONTROL = _Control()
 
 
-def read_header(reader: HeaderReader) -> GifHeader:
-    """Read the blocks up to the trailer, or as far as the file goes."""
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, GifHeader]:
+    """Read the facts in the blocks up to the trailer, or as far as the file goes.
+
+    Delays are those of the file, even if browsers show a frame longer.
+    """
     width, height, flags = reader.unpack("<HHB", 6)
     offset = 13 + _palette_length(flags)
     palette = (13, offset)
@@ -126,10 +107,23 @@ def read_header(reader: HeaderReader) -> GifHeader:
         raise reader.corrupt("it has no frame")
     width, height = _screen(width, height, frames[0])
     reader.check_size(width, height)
-    return GifHeader(
-        width=width, height=height, frames=tuple(frames), plays=plays, profile=profile, palette=palette,
-        end=offset,
-    )  # fmt: skip
+    animated = len(frames) > 1
+    largest = max(frame.width * frame.height for frame in frames)  # may reach beyond the screen
+    info = ImageInfo(
+        format="gif",
+        width=width,
+        height=height,
+        colorspace="palette",
+        interlaced=any(frame.interlaced for frame in frames),
+        bytes=reader.size,
+        frames=len(frames),
+        decoded_pixels=largest if largest > width * height else None,
+        alpha=_has_alpha(frames, width, height),
+        delays=tuple(frame.delay for frame in frames) if animated else (),
+        plays=plays if animated else None,
+        profile=profile,
+    )
+    return info, GifHeader(width=width, height=height, frames=tuple(frames), end=offset)
 
 
 def _read_control(reader: HeaderReader, offset: int) -> _Control:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
+from imgsvc_core.formats.format import Coder, Effort, Format, Memory
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.heif.header import HeifHeader
     from imgsvc_core.formats.info import ImageInfo
-    from imgsvc_core.formats.sink import Sink
 
 
 class Heif(Format):
@@ -28,8 +24,6 @@ class Heif(Format):
 
     transform: ClassVar[int]
     reach: ClassVar[int]
-    compression: ClassVar[str]
-    """The name that libvips has for it."""
     header: HeifHeader
 
     @classmethod
@@ -43,10 +37,8 @@ class Heif(Format):
     def probe(cls, reader: HeaderReader) -> Heif:
         """Read the boxes that describe the primary picture. The brand may be that of the other codec."""
         from imgsvc_core.formats.heif.header import read_header
-        from imgsvc_core.formats.heif.items import exif_blocks
 
-        info, header = read_header(reader)
-        blocks = tuple(exif_blocks(reader, header.items))
+        info, header, blocks = read_header(reader)
         return (Heic if info.format == "heic" else Avif)(reader, info, header, blocks)
 
     @classmethod
@@ -56,25 +48,6 @@ class Heif(Format):
         The header does not tell if there is loss.
         """
         return cls.transform, cls.reach
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return RGB or gray, upright, with alpha if the file has it."""
-        from imgsvc_core.formats.heif.reading import read
-
-        return read(self, settings)
-
-    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
-        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
-        from imgsvc_core.formats.heif.rewriting import rewrite
-
-        return rewrite(self, policy)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write 8 or 10 bits."""
-        from imgsvc_core.formats.heif.writing import write
-
-        return write(cls, image, settings, sink)
 
 
 class Heic(Heif):
@@ -100,7 +73,6 @@ class Heic(Heif):
     becomes = "heic"
     extra = "heic"
     transform = reach = 32
-    compression = "hevc"
 
 
 class Avif(Heif):
@@ -120,4 +92,3 @@ class Avif(Heif):
     looks = (-15.8, 6, 23.8, 42.2, 57.7, 69.9, 78.3, 83.1, 86.2, 90.1, 95.6)
     becomes = "avif"
     transform, reach = 64, 16
-    compression = "av1"

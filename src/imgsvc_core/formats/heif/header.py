@@ -11,7 +11,8 @@ import attrs
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boxes import FileBox
-from imgsvc_core.formats.heif.items import Items, read_canvas, read_items
+from imgsvc_core.formats.directory import ExifBlock
+from imgsvc_core.formats.heif.items import Items, exif_blocks, read_canvas, read_items
 from imgsvc_core.formats.heif.sequence import Sequence, read_movie, read_sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -80,7 +81,7 @@ class HeifHeader:
         return self.items.primary in self.items.premultiplied
 
 
-def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[ExifBlock, ...]]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
     Of an animated AVIF they are those of its frames. Further pictures of the file, such as those of a burst,
@@ -112,7 +113,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader]:
         info = _animated(reader, info, sequence)
     elif _has_movie(reader):
         info = attrs.evolve(info, more_pages=True)
-    return info, HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
+    header = HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
+    return info, header, tuple(exif_blocks(reader, items))
 
 
 def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> ImageInfo:

@@ -14,7 +14,7 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.heif import Heif, pillow_writing
+from imgsvc_core.formats.heif import pillow_writing
 from imgsvc_core.formats.heif.items import locate
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
@@ -22,6 +22,7 @@ from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import codec_effort
 
+_COMPRESSIONS = {"heic": "hevc", "avif": "av1"}  # as libvips names them
 _KEPT = {PROFILE: "icc", EXIF: "exif", XMP: "xmp"}
 _NO_EXIF = b"II*\0\x08\0\0\0" + bytes(6)  # a block without tags
 _START_OF_EXIF = 4  # bytes that tell how far the block begins after them
@@ -31,18 +32,18 @@ _TILE = 512
 _TILED_FROM = 2_000_000
 
 
-def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
+def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
     """Write 8 or 10 bits.
 
     Raises:
         MissingDependency: there is no encoder for HEVC.
     """
-    if availability.writer_backend(row.name) != "libvips":
+    if availability.writer_backend(settings.format) != "libvips":
         return _write_by_pillow_heif(image, settings, sink)
     moves = frame_count(image) > 1
-    by_pillow = row.name == "avif" and not moves and pillow_writing.suits(image, settings)
+    by_pillow = settings.format == "avif" and not moves and pillow_writing.suits(image, settings)
     usual = pillow_writing.EFFORT if by_pillow else None
-    effort = codec_effort(row.name, usual if settings.effort is None else settings.effort)
+    effort = codec_effort(settings.format, usual if settings.effort is None else settings.effort)
     if not isinstance(effort, int):  # a preset of x265
         effort = settings.effort or 0
     if moves:
@@ -51,8 +52,9 @@ def write(row: type[Heif], image: pyvips.Image, settings: SaveSettings, sink: Si
         return animation.write(image, settings, sink, effort)
     if by_pillow:
         return pillow_writing.write(image, settings, sink, effort)
+    compression = _COMPRESSIONS[settings.format]
     return _write_by_libvips(
-        image, settings, sink, compression=row.compression, lossless=settings.lossless, effort=effort
+        image, settings, sink, compression=compression, lossless=settings.lossless, effort=effort
     )
 
 

@@ -44,13 +44,11 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Icon, Sequence[ExifBlo
     icon = max(icons, key=lambda icon: (icon.pixels, icon.bits))
     if icon.bitmap is not None:
         return icon.bitmap.info(reader, "ico", alpha=True), icon, ()
-    part = reader.part(icon.start, icon.length)
-    header = png.read_header(part)
+    inner, _, blocks = png.read_header(reader.part(icon.start, icon.length))
     info = attrs.evolve(
-        header.info(part), format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
+        inner, format="ico", bytes=reader.size, orientation=1, frames=1, delays=(), plays=None
     )
-    blocks = [block._replace(name_at=icon.start + block.name_at) for block in header.exif_blocks]
-    return info, icon, blocks
+    return info, icon, [block._replace(name_at=icon.start + block.name_at) for block in blocks]
 
 
 def _read_picture(reader: HeaderReader, start: int, length: int) -> Icon:

@@ -14,10 +14,11 @@ from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.bmp.header import BitmapHeader
 from imgsvc_core.formats.bmp.reading import decode_pixels
 from imgsvc_core.formats.ico import Ico
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import from_array, still
 
 
-def read(picture: Ico) -> pyvips.Image:
+def read(picture: Ico, settings: LoadSettings) -> pyvips.Image:
     """Return the picture that the header has described: RGB with alpha, or what its PNG holds."""
     icon, source = picture.header, picture.source
     if icon.bitmap is None:

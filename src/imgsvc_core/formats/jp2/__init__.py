@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.jp2.header import Jp2Header
-    from imgsvc_core.formats.sink import Sink
 
 
 class Jp2(Format):
@@ -38,26 +33,6 @@ class Jp2(Format):
     header: Jp2Header
 
     @classmethod
-    def probe(cls, reader: HeaderReader) -> Jp2:
-        """Read the header."""
-        from imgsvc_core.formats.jp2.header import read_header
-
-        return cls(reader, *read_header(reader))
-
-    @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
         """Return how far coarse wavelets reach. The header does not tell if there is loss."""
         return 1, 128
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return gray, RGB or CMYK of 8 or 16 bits, at full size or at one of the stored resolutions."""
-        from imgsvc_core.formats.jp2.reading import read
-
-        return read(self, settings)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write 8 or 16 bits; without imagecodecs, deep pictures are rounded to 8."""
-        from imgsvc_core.formats.jp2.writing import write
-
-        return write(image, settings, sink)

@@ -5,17 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.jpeg.header import JpegHeader
-    from imgsvc_core.formats.raster import Raster
-    from imgsvc_core.formats.sink import Sink
 
 _TURBOJPEG = find_spec("simplejpeg") is not None  # without it, libvips decodes each JPEG as a whole
 
@@ -51,14 +45,6 @@ class Jpeg(Format):
     header: JpegHeader
 
     @classmethod
-    def probe(cls, reader: HeaderReader) -> Jpeg:
-        """Read the segments before the data."""
-        from imgsvc_core.formats.jpeg.header import read_header
-
-        header = read_header(reader)
-        return cls(reader, header.info(reader), header, header.exif_blocks)
-
-    @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
         """Return 8 pixels, or more where blocks of color cover more, and 1 that decoders mix with them."""
         if info.lossless:
@@ -66,27 +52,8 @@ class Jpeg(Format):
         whole = info.colorspace == "gray" or info.subsample == "4:4:4"
         return (8 if whole else 16 if info.subsample in ("4:2:0", "4:2:2", "4:4:0") else 32), 1
 
-    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
-        """Return gray, RGB or CMYK."""
-        from imgsvc_core.formats.jpeg.reading import read
-
-        return read(self, settings)
-
-    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
-        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
-        from imgsvc_core.formats.jpeg.rewriting import rewrite
-
-        return rewrite(self, policy)
-
     def transcoded(self) -> bytes:
         """Return the file rewrapped as JPEG XL."""
         from imgsvc_core.formats.jxl.transcoding import wrap
 
         return wrap(self)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write photographs as baseline JPEGs and others as progressive ones, unless told otherwise."""
-        from imgsvc_core.formats.jpeg.writing import write
-
-        return write(image, settings, sink)

@@ -100,7 +100,6 @@ class JpegHeader:
 
     ``density`` is the resolution by EXIF or JFIF, and None if they state it in an odd way.
     ``bare`` is True if the file holds no metadata besides.
-    ``more_pictures`` is True if others follow in the file, which are not read.
     ``scan`` is where the data starts, if it is coded by Huffman in one scan that all decoders read alike.
     ``in_one_scan`` is True if the first scan holds all channels whole, so that a decoder looks at no other.
     ``adjacent`` is True if nothing lies between segments.
@@ -108,40 +107,17 @@ class JpegHeader:
 
     segments: tuple[Segment, ...]
     frame: FrameHeader
-    tables: Mapping[int, Sequence[int]]
-    orientation: int
-    profile: bool
-    transform: int | None
-    exif_blocks: tuple[ExifBlock, ...]
     density: Density | None
     bare: bool
     adjacent: bool
     in_one_scan: bool
-    more_pictures: bool
     scan: int | None
 
-    def info(self, reader: HeaderReader) -> ImageInfo:
-        """Return the facts; the size is the stored one, before the EXIF orientation."""
-        frame, lossless = self.frame, self.frame.marker in _LOSSLESS
-        return ImageInfo(
-            format="jpg",
-            width=frame.width,
-            height=frame.height,
-            colorspace=_COLOR_SPACES[len(frame.components)],
-            interlaced=frame.marker in _PROGRESSIVE,
-            subsample=_subsampling(frame, self.transform),
-            depth=frame.depth,
-            quality=None if lossless else _quality(frame, self.tables),
-            bytes=reader.size,
-            orientation=self.orientation,
-            profile=self.profile,
-            more_pages=self.more_pictures,
-            lossless=lossless,
-        )
 
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, JpegHeader, Sequence[ExifBlock]]:
+    """Read the facts of a JPEG in its stored size, its header, and where its EXIF is.
 
-def read_header(reader: HeaderReader) -> JpegHeader:
-    """Read the header of a JPEG. Of several EXIF blocks the first counts, as it does for decoders.
+    Of several EXIF blocks the first counts, as it does for decoders.
 
     ``scan`` is set only if no bytes lie between the segments, because some decoders skip such bytes and
     others do not. It is not set for a file that a decoder may take for lossless, because TurboJPEG 3 writes
@@ -180,21 +156,32 @@ def read_header(reader: HeaderReader) -> JpegHeader:
     directory = _directory(exif)
     last = segments[-1].start
     whole = last < reader.size and reader.byte(last) == len(frame.components)
-    return JpegHeader(
-        segments=tuple(segments),
-        frame=frame,
-        tables=tables,
+    lossless = frame.marker in _LOSSLESS
+    info = ImageInfo(
+        format="jpg",
+        width=frame.width,
+        height=frame.height,
+        colorspace=_COLOR_SPACES[len(frame.components)],
+        interlaced=frame.marker in _PROGRESSIVE,
+        subsample=_subsampling(frame, transform),
+        depth=frame.depth,
+        quality=None if lossless else _quality(frame, tables),
+        bytes=reader.size,
         orientation=1 if directory is None else valid_orientation(directory),
         profile=profile,
-        transform=transform,
-        exif_blocks=tuple(exif),
+        more_pages=more,
+        lossless=lossless,
+    )
+    header = JpegHeader(
+        segments=tuple(segments),
+        frame=frame,
         density=None if exif and (directory is None or exif[1:]) else _density(reader, segments, directory),
         bare=_METADATA.isdisjoint([segment.marker for segment in segments]),
         adjacent=adjacent,
         in_one_scan=whole and frame.marker not in _PROGRESSIVE,
-        more_pictures=more,
         scan=end if whole and adjacent and frame.sequential else None,
     )
+    return info, header, exif
 
 
 def _directory(exif: Sequence[ExifBlock]) -> Directory | None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
+from imgsvc_core.formats.format import Coder, Effort, Format, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.jxl.header import JxlHeader
-    from imgsvc_core.formats.sink import Sink
 
 
 class Jxl(Format):
@@ -38,34 +33,8 @@ class Jxl(Format):
 
     header: JxlHeader
 
-    @classmethod
-    def probe(cls, reader: HeaderReader) -> Jxl:
-        """Read the header, and of an animation those of its frames."""
-        from imgsvc_core.formats.jxl.header import read_header
-
-        return cls(reader, *read_header(reader))
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return gray or RGB of 8 or 16 bits, with alpha if the file has it."""
-        from imgsvc_core.formats.jxl.reading import read
-
-        return read(self, settings)
-
-    def with_metadata(self, policy: MetadataPolicy) -> bytes:
-        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
-        from imgsvc_core.formats.jxl.rewriting import rewrite
-
-        return rewrite(self, policy)
-
     def transcoded(self) -> bytes:
         """Return the JPEG that the file was made of."""
         from imgsvc_core.formats.jxl.transcoding import unwrap
 
         return unwrap(self)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write 8 or 16 bits, and all frames of an animation."""
-        from imgsvc_core.formats.jxl.writing import write
-
-        return write(image, settings, sink)

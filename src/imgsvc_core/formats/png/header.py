@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -101,41 +101,15 @@ class Animation:
 
 @frozen
 class PngHeader:
-    """The chunks before the data, and what they tell. ``animation`` is None unless they announce frames."""
+    """The chunks before the data. ``animation`` is None unless they announce frames."""
 
     head: Head
     chunks: tuple[Chunk, ...]
     animation: Animation | None
-    orientation: int
-    rgb_space: RgbSpace | None
-    exif_blocks: tuple[ExifBlock, ...]
-
-    def info(self, reader: HeaderReader) -> ImageInfo:
-        """Return the facts."""
-        head, kinds = self.head, {chunk.kind for chunk in self.chunks}
-        frames = self.animation.frames if self.animation else ()
-        several = len(frames) > 1
-        return ImageInfo(
-            format="apng" if self.animation else "png",
-            width=head.width,
-            height=head.height,
-            colorspace=_COLOR_SPACES[head.color],
-            interlaced=head.interlaced,
-            depth=8 if head.color == _PALETTE else head.depth,
-            bytes=reader.size,
-            alpha=head.alpha or b"tRNS" in kinds,
-            frames=max(1, len(frames)),
-            delays=self.animation.delays if self.animation and several else (),
-            plays=self.animation.plays if self.animation and several else None,
-            orientation=self.orientation,
-            profile=b"iCCP" in kinds,
-            rgb_space=self.rgb_space,
-            contents=sum(map(_memory, self.chunks)) or None,
-        )
 
 
-def read_header(reader: HeaderReader) -> PngHeader:
-    """Read the chunks before the data, and where the frames of an animation are.
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[ExifBlock]]:
+    """Read the facts in the chunks before the data, where the frames of an animation are, and the EXIF.
 
     A file is animated if exactly one chunk announces frames, in possible numbers. Otherwise browsers ignore
     such chunks and show the default image.
@@ -153,19 +127,31 @@ def read_header(reader: HeaderReader) -> PngHeader:
         if kind[:1].isupper() and kind not in _CRITICAL:
             name = kind.decode("latin-1")
             raise reader.unsupported(f"its chunk {name!r} is unknown and not optional; save it as plain PNG")
-    exif = tuple(
+    exif = [
         ExifBlock(chunk.start - 4, reader.part(chunk.start, chunk.length), checksum=True)
         for chunk in chunks
         if chunk.kind == b"eXIf"
-    )
-    return PngHeader(
-        head=head,
-        chunks=chunks,
-        animation=read_animation(reader, head) if animated else None,
+    ]
+    animation = read_animation(reader, head) if animated else None
+    moving = animation if animation and len(animation.frames) > 1 else None
+    info = ImageInfo(
+        format="apng" if animation else "png",
+        width=head.width,
+        height=head.height,
+        colorspace=_COLOR_SPACES[head.color],
+        interlaced=head.interlaced,
+        depth=8 if head.color == _PALETTE else head.depth,
+        bytes=reader.size,
+        alpha=head.alpha or b"tRNS" in found,
+        frames=len(moving.frames) if moving else 1,
+        delays=moving.delays if moving else (),
+        plays=moving.plays if moving else None,
         orientation=read_orientation(exif[0].content) if exif else 1,
+        profile=b"iCCP" in found,
         rgb_space=_read_rgb_space(reader, found),
-        exif_blocks=exif,
+        contents=sum(map(_memory, chunks)) or None,
     )
+    return info, PngHeader(head, chunks, animation), exif
 
 
 def _memory(chunk: Chunk) -> int:

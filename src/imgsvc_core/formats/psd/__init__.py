@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import Coder, Format, Memory
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.psd.header import Document
 
 
@@ -27,16 +23,3 @@ class Psd(Format):
     becomes = "jpg"
 
     header: Document
-
-    @classmethod
-    def probe(cls, reader: HeaderReader) -> Psd:
-        """Read the header."""
-        from imgsvc_core.formats.psd.header import read_header
-
-        return cls(reader, *read_header(reader))
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent."""
-        from imgsvc_core.formats.psd.reading import read
-
-        return read(self)

@@ -17,6 +17,7 @@ from imgsvc_core.formats.psd import Psd
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
 from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, from_real_numbers
 
 _BLOBS = {
@@ -24,7 +25,7 @@ _BLOBS = {
 }  # fmt: skip
 
 
-def read(picture: Psd) -> pyvips.Image:
+def read(picture: Psd, settings: LoadSettings) -> pyvips.Image:
     """Return gray, RGB, CMYK or Lab, with alpha if the composite is transparent; 32 bits become 16."""
     info, document, reader = picture.info, picture.header, picture.header_reader
     colors = COLOR_CHANNELS[document.mode]

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.directory import Directory
     from imgsvc_core.formats.info import ImageInfo
-    from imgsvc_core.formats.sink import Sink
 
 
 class Tiff(Format):
@@ -37,26 +32,6 @@ class Tiff(Format):
     """The first page."""
 
     @classmethod
-    def probe(cls, reader: HeaderReader) -> Tiff:
-        """Read the header."""
-        from imgsvc_core.formats.tiff.header import read_header
-
-        return cls(reader, *read_header(reader))
-
-    @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
         """Return those of a JPEG with color at a lower resolution, which may be inside."""
         return (1, 0) if info.subsample is None else (16, 1)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image:
-        """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
-        from imgsvc_core.formats.tiff.reading import read
-
-        return read(self, settings)
-
-    @classmethod
-    def save(cls, image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write every pixel exactly, with 8 or 16 bits."""
-        from imgsvc_core.formats.tiff.writing import write
-
-        return write(image, settings, sink)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory, SavedFacts
-from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
+from imgsvc_core.formats.format import Coder, Effort, Format, LoadScaling, Memory
 
 if TYPE_CHECKING:
-    import pyvips
-
     from imgsvc_core.formats.info import ImageInfo
-    from imgsvc_core.formats.raster import Raster
-    from imgsvc_core.formats.sink import Sink
     from imgsvc_core.formats.webp.header import WebpHeader
 
 
@@ -45,33 +39,6 @@ class Webp(Format):
     header: WebpHeader
 
     @classmethod
-    def probe(cls, reader: HeaderReader) -> Webp:
-        """Read the chunks of the file, without the compressed data."""
-        from imgsvc_core.formats.webp.header import read_header
-
-        header = read_header(reader)
-        return cls(reader, header.info, header, header.exif_blocks)
-
-    @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
         """Return a macroblock and what is filtered and enlarged from it, if there is loss."""
         return (1, 0) if info.subsample is None else (16, 8)
-
-    def load(self, settings: LoadSettings) -> pyvips.Image | Raster:
-        """Return RGB, with alpha if a pixel may be transparent."""
-        from imgsvc_core.formats.webp.reading import read
-
-        return read(self, settings)
-
-    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
-        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
-        from imgsvc_core.formats.webp.rewriting import rewrite
-
-        return rewrite(self, policy)
-
-    @classmethod
-    def save(cls, image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> SavedFacts:
-        """Write a still or an animation, lossy or lossless."""
-        from imgsvc_core.formats.webp.writing import write
-
-        return write(image, settings, sink)

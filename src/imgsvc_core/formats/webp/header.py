@@ -59,11 +59,9 @@ class WebpFrame:
 
 @frozen
 class WebpHeader:
-    """The facts of a file, and where its EXIF is. ``framed`` is True for animations, also of one frame."""
+    """What decoding needs to know. ``framed`` is True for animations, also of one frame."""
 
-    info: ImageInfo
-    exif_blocks: tuple[ExifBlock, ...] = ()
-    framed: bool = False
+    framed: bool
 
 
 def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
@@ -73,8 +71,9 @@ def is_opaque(frames: Sequence[WebpFrame], width: int, height: int) -> bool:
     return covered and not uncovered and not any(frame.alpha for frame in frames)
 
 
-def read_header(reader: HeaderReader) -> WebpHeader:
-    """Read the header of a WebP. The size is the size of the canvas, before its EXIF orientation.
+def read_header(reader: HeaderReader) -> tuple[ImageInfo, WebpHeader, Sequence[ExifBlock]]:
+    """Read the facts of a WebP, its header, and where its EXIF is. The size is that of the canvas, before its
+    EXIF orientation.
 
     Of several EXIF chunks the first counts, as it does for decoders.
     """
@@ -84,7 +83,7 @@ def read_header(reader: HeaderReader) -> WebpHeader:
     chunks = read_chunks(reader, FIRST_CHUNK, end)
     kind, start, _ = next(chunks, (b"", 0, 0))
     if kind in (b"VP8 ", b"VP8L"):
-        return WebpHeader(_still(reader, _read_bitstream(reader, kind, start)))
+        return _still(reader, _read_bitstream(reader, kind, start)), WebpHeader(framed=False), ()
     if kind != b"VP8X":
         raise reader.corrupt("it does not start with a picture")
     flags = reader.byte(start)
@@ -131,7 +130,7 @@ def read_header(reader: HeaderReader) -> WebpHeader:
         orientation=read_orientation(exif[0].content) if exif else 1,
         profile=profile,
     )
-    return WebpHeader(info, tuple(exif), framed=bool(frames))
+    return info, WebpHeader(framed=bool(frames)), exif
 
 
 def _still(reader: HeaderReader, bitstream: _Bitstream) -> ImageInfo:
