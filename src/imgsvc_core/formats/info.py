@@ -13,6 +13,10 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.rgb_space import RgbSpace
 
 
+def _fact(default: Any, doc: str) -> Any:
+    return attrs.field(default=default, metadata={"doc": doc})
+
+
 @documented
 @frozen(kw_only=True)
 class ImageInfo:
@@ -24,78 +28,47 @@ class ImageInfo:
     as the quality of a PNG, are `None`.
     """
 
-    name: str = attrs.field(default="", metadata={"doc": "File name, if known."})
+    name: str = _fact("", "File name, if known.")
     format: str = attrs.field(metadata={"doc": "Format name, as in the format table."})
     width: int = attrs.field(metadata={"doc": "Width of a frame in pixels."})
     height: int = attrs.field(metadata={"doc": "Height of a frame in pixels."})
     colorspace: str = attrs.field(
         metadata={"doc": "Color space of the stored pixels: srgb (any RGB), gray, cmyk, lab or palette."}
     )
-    decoded_pixels: int | None = attrs.field(
-        default=None,
-        metadata={"doc": "Pixels that a decoder computes for a source, if they are more than it shows."},
+    decoded_pixels: int | None = _fact(
+        None, "Pixels that a decoder computes for a source, if they are more than it shows."
     )
-    channels: int | None = attrs.field(
-        default=None, metadata={"doc": "Stored channels, if they may be more than color and alpha."}
+    channels: int | None = _fact(None, "Stored channels, if they may be more than color and alpha.")
+    layers: int | None = _fact(
+        None, "Images of its size that layers, masks and filters of a drawing need at most."
     )
-    layers: int | None = attrs.field(
-        default=None,
-        metadata={"doc": "Images of its size that layers, masks and filters of a drawing need at most."},
+    contents: int | None = _fact(
+        None, "Bytes that texts of a PNG, or elements, texts and pictures of a drawing need at most."
     )
-    contents: int | None = attrs.field(
-        default=None,
-        metadata={
-            "doc": "Bytes that texts of a PNG, or elements, texts and pictures of a drawing need at most."
-        },
-    )
-    interlaced: bool = attrs.field(
-        default=False, metadata={"doc": "Whether the image is progressive or interlaced."}
-    )
-    subsample: str | None = attrs.field(
-        default=None, metadata={"doc": "Chroma subsampling such as 4:2:0, for formats that have it."}
-    )
-    depth: int = attrs.field(default=8, metadata={"doc": "Bits per channel."})
-    quality: int | None = attrs.field(
-        default=None, metadata={"doc": "Quality 1 to 100, estimated from the quantization tables of a JPEG."}
-    )
-    look: float | None = attrs.field(
-        default=None,
-        metadata={"doc": "SSIMULACRA2 score of a result, if the request asks for a look."},
-    )
+    interlaced: bool = _fact(False, "Whether the image is progressive or interlaced.")
+    subsample: str | None = _fact(None, "Chroma subsampling such as 4:2:0, for formats that have it.")
+    depth: int = _fact(8, "Bits per channel.")
+    quality: int | None = _fact(None, "Quality 1 to 100, estimated from the quantization tables of a JPEG.")
+    look: float | None = _fact(None, "SSIMULACRA2 score of a result, if the request asks for a look.")
     bytes: int = attrs.field(metadata={"doc": "Size of the encoded image in bytes."})
-    frames: int = attrs.field(default=1, metadata={"doc": "Number of frames."})
-    alpha: bool = attrs.field(default=False, metadata={"doc": "Whether the image has transparency."})
-    orientation: int = attrs.field(default=1, metadata={"doc": "EXIF orientation, 1 to 8."})
-    upright: bool = attrs.field(
-        default=False,
-        metadata={
-            "doc": "Whether width and height of a result are as shown, although its file has an orientation."
-        },
+    frames: int = _fact(1, "Number of frames.")
+    alpha: bool = _fact(False, "Whether the image has transparency.")
+    orientation: int = _fact(1, "EXIF orientation, 1 to 8.")
+    upright: bool = _fact(
+        False, "Whether width and height of a result are as shown, although its file has an orientation."
     )
-    sha256: str | None = attrs.field(
-        default=None, metadata={"doc": "SHA-256 of the encoded bytes, if requested."}
+    sha256: str | None = _fact(None, "SHA-256 of the encoded bytes, if requested.")
+    delays: tuple[int, ...] = _fact((), "Duration of each frame of an animation in milliseconds.")
+    plays: int | None = _fact(None, "How often an animation plays; 0 is forever.")
+    profile: bool = _fact(False, "Whether a color profile is embedded.")
+    rgb_space: RgbSpace | None = _fact(
+        None, "RGB space that the file states by numbers instead of a profile; null for sRGB."
     )
-    delays: tuple[int, ...] = attrs.field(
-        default=(), metadata={"doc": "Duration of each frame of an animation in milliseconds."}
+    levels: tuple[tuple[int, int], ...] = _fact(
+        (), "Smaller sizes at which the file can be decoded, largest first."
     )
-    plays: int | None = attrs.field(
-        default=None, metadata={"doc": "How often an animation plays; 0 is forever."}
-    )
-    profile: bool = attrs.field(default=False, metadata={"doc": "Whether a color profile is embedded."})
-    rgb_space: RgbSpace | None = attrs.field(
-        default=None,
-        metadata={"doc": "RGB space that the file states by numbers instead of a profile; null for sRGB."},
-    )
-    levels: tuple[tuple[int, int], ...] = attrs.field(
-        default=(), metadata={"doc": "Smaller sizes at which the file can be decoded, largest first."}
-    )
-    more_pages: bool = attrs.field(
-        default=False, metadata={"doc": "Whether the file has further pages or pictures, which are not read."}
-    )
-    lossless: bool = attrs.field(
-        default=False,
-        metadata={"doc": "Whether a JPEG is lossless, so that it is always decoded in full."},
-    )
+    more_pages: bool = _fact(False, "Whether the file has further pages or pictures, which are not read.")
+    lossless: bool = _fact(False, "Whether a JPEG is lossless, so that it is always decoded in full.")
 
     facts: Mapping[str, Any] = attrs.field(
         factory=dict,

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from imgsvc_core.spec import vips_filters  # noqa: F401  (its filters are internal ones)
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
 from imgsvc_core.spec.filters import FILTERS, Filter
@@ -13,8 +14,7 @@ from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number, Several
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, LISTS, Spec
-from imgsvc_core.spec.thumbor_filters import FACTOR, THUMBOR_FILTERS
-from imgsvc_core.spec.vips_filters import VIPS_FILTERS
+from imgsvc_core.spec.thumbor_filters import FACTOR
 
 _LARGEST_SIDE = 65_535
 _PLACE = Number(-100, 100)
@@ -90,16 +90,7 @@ class ColorOverlay(Filter):
     stop: float = param("Where it ends; 1 is the last edge.", _PLACE, default=1.0)
 
 
-INTERNAL_FILTERS: tuple[type[Filter], ...] = (
-    AreaBlur,
-    ColorMatrix,
-    ColorOverlay,
-    GaussianBlur,
-    LightnessSharpen,
-    Mosaic,
-    *THUMBOR_FILTERS,
-    *VIPS_FILTERS,
-)
+INTERNAL_FILTERS = tuple(item for item in Filter.__subclasses__() if item not in FILTERS)
 """All filters of this kind."""
 
 _FILTERS = {item.key: item for item in (*FILTERS, *INTERNAL_FILTERS)}

@@ -231,23 +231,3 @@ class NinePatch(Filter):
 @declared
 class WithoutAlpha(Filter):
     """Make all pixels opaque, and keep the colors of transparent ones."""
-
-
-THUMBOR_FILTERS: tuple[type[Filter], ...] = (
-    Tones,
-    Grayscale,
-    RootSaturation,
-    Equalize,
-    Noise,
-    Convolution,
-    WaveletSharpen,
-    QuarterTurn,
-    Rescale,
-    Ground,
-    RoundCorners,
-    Mark,
-    Inscription,
-    NinePatch,
-    WithoutAlpha,
-)
-"""All filters of this kind."""

@@ -87,17 +87,3 @@ class Negate(Filter):
 @declared
 class WithoutWhite(Filter):
     """Make white pixels transparent."""
-
-
-VIPS_FILTERS: tuple[type[Filter], ...] = (
-    Median,
-    Threshold,
-    Morphology,
-    Modulate,
-    Stretch,
-    LocalEqualize,
-    ChromaTint,
-    Negate,
-    WithoutWhite,
-)
-"""All filters of this kind."""

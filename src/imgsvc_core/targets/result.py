@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 import attrs
 
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     import pyvips
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from imgsvc_core.targets.pending import Pending
+
     Data = TypeVarWithDefault("Data", bound=bytes | None, default=bytes | None, covariant=True)
 else:
     Data = TypeVar("Data", bound=bytes | None, covariant=True)
+    Pending = object  # few results are encoded later
 
 _WRITTEN = "The result was written to a target; process without a target to have it in memory."
 _SHOWN_BY_NOTEBOOKS = ("image/jpeg", "image/png", "image/gif")
@@ -53,47 +56,6 @@ class Timing:
             process=round(1000 * (processed - decoded), 3),
             encode=round(1000 * (ended - processed), 3),
         )
-
-
-class Pixels(Protocol):
-    """Computed pixels: gray or RGB, with or without alpha, the frames of an animation below each other."""
-
-    @property
-    def pixels(self) -> npt.NDArray[Any]:
-        """An array of (height, width, bands)."""
-
-    @property
-    def resolution(self) -> tuple[float, float]:
-        """Pixels per millimeter across and down."""
-
-    def to_vips(self) -> pyvips.Image:
-        """Return an image of libvips on the same memory."""
-
-
-class Encoding(Protocol):
-    """The encoding of a picture: done, or to be done when `finished` is called."""
-
-    @property
-    def ended(self) -> Finished | None:
-        """The encoded picture, if it is encoded already."""
-
-    @property
-    def timing(self) -> Timing:
-        """The time that the work has taken so far."""
-
-    def finished(self) -> Finished:
-        """Return the encoded picture."""
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return the facts of the pixels."""
-
-    def pixels(self) -> Pixels:
-        """Return the pixels before encoding, or raise `TypeError` if they are gone."""
-
-    def save_as(self, target: Target) -> bool:
-        """Write the pixels in the format that the suffix of a target names. Return False if the request names
-        another one, or if the pixels are gone.
-        """
 
 
 @frozen(kw_only=True)
@@ -145,7 +107,7 @@ class Result(Generic[Data]):
     faces: tuple[Face, ...] | None = None
     layers: tuple[Box, ...] = ()
     plan: Plan
-    _encoding: Encoding = attrs.field(alias="encoding")
+    _encoding: Finished | Pending = attrs.field(alias="encoding")
 
     def __repr__(self) -> str:
         source, ended = self.input, self._encoding.ended
