@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -168,6 +169,17 @@ def states_alpha(head: bytes) -> bool:
     if kind == b"VP8L":
         return bool(head[_LOSSLESS_ALPHA_AT] & _LOSSLESS_ALPHA)
     return kind == b"VP8X" and bool(head[_FLAGS_AT] & _ALPHA)
+
+
+def riff(chunks: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return a file of chunks, each with its name and content."""
+    body = b"".join(make_chunk(kind, content) for kind, content in chunks)
+    return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))
+
+
+def make_chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a chunk with its name and length."""
+    return b"".join((kind, struct.pack("<I", len(content)), content, bytes(len(content) % 2)))
 
 
 def read_chunks(reader: HeaderReader, offset: int, end: int) -> Iterator[tuple[bytes, int, int]]:

@@ -7,7 +7,7 @@ import struct
 from imgsvc_core.formats.metadata import Blocks, beside_stored
 from imgsvc_core.formats.settings import MetadataPolicy
 from imgsvc_core.formats.webp import Webp
-from imgsvc_core.formats.webp.header import FIRST_CHUNK, read_chunks
+from imgsvc_core.formats.webp.header import FIRST_CHUNK, read_chunks, riff
 
 _EXTENDED, _EXIF, _XMP = b"VP8X", b"EXIF", b"XMP "
 _KEPT = (b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L")
@@ -39,9 +39,4 @@ def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
     elif metadata:
         sides = b"".join((side - 1).to_bytes(3, "little") for side in (info.width, info.height))
         head = struct.pack("<I", flags | (_ALPHA if info.alpha else 0)) + sides
-    chunks = [*([(_EXTENDED, head)] if head else ()), *pixels, *metadata.items()]
-    body = b"".join(
-        b"".join((kind, struct.pack("<I", len(content)), content, bytes(len(content) % 2)))
-        for kind, content in chunks
-    )
-    return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))
+    return riff([*([(_EXTENDED, head)] if head else ()), *pixels, *metadata.items()])

@@ -37,7 +37,9 @@ from imgsvc_core.formats.webp.header import (
     FRAME_HEAD,
     WebpFrame,
     is_opaque,
+    make_chunk,
     read_chunks,
+    riff,
     states_alpha,
 )
 
@@ -142,7 +144,7 @@ class _FrameToAdd:
     def stands_for(self) -> int:
         return self.frame.delay // _UNIT_DELAY
 
-    def chunks(self, delays: Sequence[int]) -> Iterator[bytes]:
+    def chunks(self, delays: Sequence[int]) -> Iterator[tuple[bytes, bytes]]:
         """Yield the chunk of the frame, then an empty frame for each further frame that it stands for."""
         *others, last = delays
         flags = self.frame.flags
@@ -155,9 +157,9 @@ class _FrameToAdd:
             yield self._chunk(delay, 0, empty)
         yield self._chunk(last, flags & CLEARED, empty)
 
-    def _chunk(self, delay: int, flags: int, pixels: bytes) -> bytes:
+    def _chunk(self, delay: int, flags: int, pixels: bytes) -> tuple[bytes, bytes]:
         frame = attrs.evolve(self.frame, delay=min(delay, _LONGEST_DELAY), flags=flags)
-        return _chunk(b"ANMF", frame.head + pixels)
+        return b"ANMF", frame.head + pixels
 
 
 def _still(
@@ -165,7 +167,7 @@ def _still(
 ) -> bytes:
     """Return the still with metadata."""
     chunks = _chunks(encoded)
-    pixels = (_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
+    pixels = [(kind, body) for kind, body in chunks if kind in _PIXELS]
     flags = _TRANSPARENT if transparent else 0
     return _extended(size, flags, dict(chunks).get(_PROFILE), pixels, metadata)
 
@@ -184,7 +186,7 @@ def _animation(
     chunks = _chunks(encoded)
     frames = [_FrameToAdd.parse(body) for kind, body in chunks if kind == b"ANMF"]
     if not frames:
-        pixels = b"".join(_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
+        pixels = b"".join(make_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
         frames = [_FrameToAdd(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
     extended = dict(chunks).get(b"VP8X", b"\0")
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.
@@ -195,7 +197,7 @@ def _animation(
     )
     rest = iter(delays)
     content = (
-        _chunk(b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
+        (b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
         *(chunk for added in frames for chunk in added.chunks(list(islice(rest, added.stands_for)))),
     )
     flags = _ANIMATED | (_TRANSPARENT if transparent else 0)
@@ -206,22 +208,14 @@ def _extended(
     size: tuple[int, int],
     flags: int,
     profile: bytes | None,
-    content: Iterable[bytes],
+    content: Iterable[tuple[bytes, bytes]],
     metadata: Mapping[bytes, bytes],
 ) -> bytes:
     """Return a file in the extended format: a profile comes before the pixels, metadata after them."""
     before = {} if profile is None else {_PROFILE: profile}
     flags |= sum(_FLAGS[kind] for kind in (*before, *metadata))
     canvas = struct.pack("<I", flags) + b"".join((side - 1).to_bytes(3, "little") for side in size)
-    body = b"".join(
-        (
-            _chunk(b"VP8X", canvas),
-            *(_chunk(kind, data) for kind, data in before.items()),
-            *content,
-            *(_chunk(kind, data) for kind, data in metadata.items()),
-        )
-    )
-    return b"".join((b"RIFF", struct.pack("<I", len(body) + 4), b"WEBP", body))
+    return riff(((b"VP8X", canvas), *before.items(), *content, *metadata.items()))
 
 
 def _chunks(encoded: bytes) -> list[tuple[bytes, bytes]]:
@@ -235,7 +229,3 @@ def _transparent(width: int, height: int) -> bytes:
     picture = pyvips.Image.black(width, height, bands=4).copy(interpretation="srgb")
     encoded: bytes = picture.webpsave_buffer(lossless=True, effort=0, keep="none")
     return encoded[FIRST_CHUNK:]
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return b"".join((kind, struct.pack("<I", len(body)), body, b"\0" * (len(body) % 2)))
