@@ -48,11 +48,6 @@ def pad(image: pyvips.Image, padding: Padding) -> pyvips.Image:
     return add_padding(image, *padding.sides, padding.background)
 
 
-def draw_border(image: pyvips.Image, border: Border) -> pyvips.Image:
-    """Draw the requested line."""
-    return add_border(image, border.size, border.color, border.radius, border.background)
-
-
 def round_corners(image: pyvips.Image, corners: RoundCorners) -> pyvips.Image:
     """Round the corners by quarters of an ellipse of two radii, which end at half of the sides."""
     width, height = image.width, image.height
@@ -75,15 +70,15 @@ def add_padding(
     return image.embed(left, top, width, height, extend="background", background=values)
 
 
-def add_border(
-    image: pyvips.Image, size: int, color: Color, radius: int, background: Color | None
-) -> pyvips.Image:
-    """Draw a line of a width around the picture, whose corners have an outer radius."""
-    inner = max(0, radius - size)
+def draw_border(image: pyvips.Image, border: Border) -> pyvips.Image:
+    """Draw the requested line around the picture."""
+    inner = max(0, border.radius - border.size)
     if inner:
-        image = mix(image, color, _rounded(image.width, image.height, inner))
-    image = add_padding(image, size, size, size, size, color)
-    return mix(image, background, _rounded(image.width, image.height, radius)) if radius else image
+        image = mix(image, border.color, _rounded(image.width, image.height, inner))
+    image = add_padding(image, *(border.size,) * 4, border.color)
+    if not border.radius:
+        return image
+    return mix(image, border.background, _rounded(image.width, image.height, border.radius))
 
 
 def _rounded(width: int, height: int, radius: int) -> pyvips.Image:
