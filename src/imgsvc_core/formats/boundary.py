@@ -157,14 +157,21 @@ def encoding(format: str, image: pyvips.Image | None = None) -> Iterator[None]:
 
 def _not_decoded(format: str, error: BaseException) -> ImgsvcError:
     if lacks_memory(error):
-        return _no_memory_for_source(format)
+        return MemoryLimitExceeded(
+            f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
+        )
     return failure_of_machine(error) or damaged(format, error)
 
 
 def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
+    title = _title(format)
     if lacks_memory(error):
-        return _no_memory_for_result(format)
-    return failure_of_machine(error) or _not_written(format, error)
+        return MemoryLimitExceeded(
+            f"The memory is not enough to write the picture as {title}: ask for a smaller size."
+        )
+    return failure_of_machine(error) or EncodingFailed(
+        f"The picture cannot be written as {title}: {_reason(error)}."
+    )
 
 
 def failure_of_machine(error: BaseException) -> MachineFailed | None:
@@ -218,22 +225,6 @@ def _is_raised_by_binding(error: BaseException) -> bool:
 
 def _is_wrong_call(error: BaseException) -> bool:
     return isinstance(error, pyvips.Error) and _WRONG_CALL.match(str(error)) is not None
-
-
-def _no_memory_for_source(format: str) -> MemoryLimitExceeded:
-    return MemoryLimitExceeded(
-        f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
-    )
-
-
-def _no_memory_for_result(format: str) -> MemoryLimitExceeded:
-    return MemoryLimitExceeded(
-        f"The memory is not enough to write the picture as {_title(format)}: ask for a smaller size."
-    )
-
-
-def _not_written(format: str, error: BaseException) -> EncodingFailed:
-    return EncodingFailed(f"The picture cannot be written as {_title(format)}: {_reason(error)}.")
 
 
 def _title(format: str) -> str:

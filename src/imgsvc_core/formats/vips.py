@@ -98,6 +98,17 @@ def full_range(image: pyvips.Image, bits: int, *, limited: bool = False) -> pyvi
     return stretched.cast(image.format).copy(interpretation=image.interpretation)
 
 
+def full_array(pixels: Any, bits: int) -> Any:
+    """Return an array of 8 or 16 bits, of which the lower ``bits`` are used, so that white is the highest."""
+    import numpy as np
+
+    white, stored_white = np.iinfo(pixels.dtype).max, 2**bits - 1
+    if stored_white >= white:
+        return pixels
+    levels = np.rint(np.arange(stored_white + 1) * (white / stored_white)).astype(pixels.dtype)
+    return np.take(levels, pixels, mode="clip")
+
+
 def from_real_numbers(image: pyvips.Image) -> pyvips.Image:
     """Map real numbers from 0 to 1, gray, RGB or CMYK with or without alpha, to 16 bits.
 
@@ -115,6 +126,14 @@ def from_real_numbers(image: pyvips.Image) -> pyvips.Image:
     if colors < image.bands:
         encoded = encoded.bandjoin(stored.extract_band(colors))
     return encoded.copy(interpretation=space)
+
+
+def lab_from_bytes(image: pyvips.Image, *, signed: bool) -> pyvips.Image:
+    """Convert CIELAB of 8 bits to real numbers. a and b are signed bytes (TIFF) or centered at 128 (PSD)."""
+    lightness = image.extract_band(0) * (100 / 255)
+    chroma = image.extract_band(1, n=2)
+    chroma = chroma.copy(format="char") if signed else chroma - 128
+    return lightness.bandjoin(chroma.cast("float")).copy(interpretation="lab")
 
 
 def unpremultiplied(image: pyvips.Image) -> pyvips.Image:

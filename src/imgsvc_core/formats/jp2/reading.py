@@ -15,9 +15,15 @@ from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jp2.header import check_tiles, read_profile
-from imgsvc_core.formats.pillow import to_vips
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, full_range, open_lazily, unpremultiplied
+from imgsvc_core.formats.vips import (
+    attach,
+    from_array,
+    full_array,
+    full_range,
+    open_lazily,
+    unpremultiplied,
+)
 
 
 def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
@@ -57,6 +63,7 @@ def _reduction(info: ImageInfo, scale: float) -> int:
 
 def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     """Decode one resolution. Pillow's own ``reduce`` rounds sizes to nearest, the standard up: it fails."""
+    import numpy as np
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
     with decoder("jp2"):
@@ -66,7 +73,7 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
             read_resolution(picture, info.levels[reduce - 1], reduce)
         with decoder("jp2"):
             picture.load()
-        image = to_vips(picture)
+        image = from_array(np.asarray(picture), "cmyk" if picture.mode == "CMYK" else None)
     return full_range(image, info.depth) if info.depth < 8 else image
 
 
@@ -89,8 +96,4 @@ def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
         pixels = (pixels.astype(np.int32) + (1 << (info.depth - 1))).clip(0).astype(unsigned)
     if pixels.dtype not in (np.uint8, np.uint16):
         raise CorruptImage(f"The JPEG 2000 image has {info.depth} bits per channel; at most 16 can be read.")
-    white, stored_white = np.iinfo(pixels.dtype).max, 2**info.depth - 1
-    if stored_white < white:
-        levels = np.rint(np.arange(stored_white + 1) * (white / stored_white)).astype(pixels.dtype)
-        pixels = np.take(levels, pixels, mode="clip")
-    return from_array(pixels)
+    return from_array(full_array(pixels, info.depth))

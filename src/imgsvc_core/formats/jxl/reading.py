@@ -15,7 +15,7 @@ from imgsvc_core.formats.jxl.header import JxlHeader, profile_of
 from imgsvc_core.formats.metadata import EXIF, XMP
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, unpremultiplied, with_timing
+from imgsvc_core.formats.vips import attach, from_array, full_array, unpremultiplied, with_timing
 
 _FIELDS = {b"Exif": EXIF, b"xml ": XMP}
 _COMPRESSED = b"brob"
@@ -50,7 +50,7 @@ def read(picture: Jxl, settings: LoadSettings) -> pyvips.Image:
             f"The JPEG XL image is damaged: its header states {frames} x {info.width} x {info.height} pixels "
             f"of {bands} channels, its data {' x '.join(map(str, pixels.shape))}."
         )
-    image = from_array(_full_range(np.ascontiguousarray(pixels).reshape(expected), info.depth))
+    image = from_array(_in_integers(np.ascontiguousarray(pixels).reshape(expected), info.depth))
     alpha = header.picture.alpha
     if alpha and alpha.premultiplied:
         image = unpremultiplied(image)
@@ -87,14 +87,10 @@ def _decompressed(data: bytes) -> bytes:
         return b""
 
 
-def _full_range(pixels: Any, depth: int) -> Any:
+def _in_integers(pixels: Any, depth: int) -> Any:
     """Return samples of 8 or 16 bits that use the whole range."""
     import numpy as np
 
     if pixels.dtype.kind == "f":
         return np.rint(np.nan_to_num(pixels, copy=False).clip(0, 1) * np.float32(65535)).astype(np.uint16)
-    white, stored_white = np.iinfo(pixels.dtype).max, 2**depth - 1
-    if stored_white >= white:
-        return pixels
-    levels = np.rint(np.arange(stored_white + 1) * (white / stored_white)).astype(pixels.dtype)
-    return np.take(levels, pixels, mode="clip")
+    return full_array(pixels, depth)

@@ -12,13 +12,12 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.boundary import decoder
-from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.psd import Psd
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, from_real_numbers
+from imgsvc_core.formats.vips import attach, from_array, from_real_numbers, lab_from_bytes
 
 _BLOBS = {
     PROFILE: psd.PROFILE, "exif-data": 1058, "xmp-data": 1060, "iptc-data": 1028,

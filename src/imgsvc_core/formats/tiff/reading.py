@@ -19,7 +19,6 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import Directory, swapped
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, XMP
-from imgsvc_core.formats.pillow import lab_from_bytes
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.tiff import Tiff
 from imgsvc_core.formats.tiff.header import (
@@ -40,15 +39,16 @@ from imgsvc_core.formats.vips import (
     from_array,
     from_real_numbers,
     full_range,
+    lab_from_bytes,
     open_lazily,
     set_int,
     still,
+    unpremultiplied,
     usual_interpretation,
 )
 
 Size = tuple[float, float]
 
-_COLORS = {"gray": 1, "cmyk": 4}
 _MOST_BYTES_OF_A_STRIP = 50 * 2**20  # that libvips reads unless told otherwise
 _WITHOUT_IMAGECODECS = (1, 8, 32773, 32946, 34925)  # compressions that tifffile itself decodes
 _BLOBS = {PROFILE: Tag.PROFILE, XMP: Tag.XMP}
@@ -124,7 +124,7 @@ def _place(page: Directory, levels: Sequence[Size], wanted: Size) -> Mapping[str
 def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> pyvips.Image:
     """Decode a whole page, whatever its layout and samples are."""
     alpha = _alpha_channel(page, info)
-    colors = 1 if info.colorspace == "palette" else _COLORS.get(info.colorspace, 3)
+    colors = 1 if info.colorspace == "palette" else info.colors
     image = from_array(_samples(source, page, [*range(colors), *([] if alpha is None else [alpha])]))
     image = full_range(image, 12) if page.first(Tag.BITS, 1) == 12 else image
     fields = {
@@ -187,9 +187,7 @@ def _with_colors(image: pyvips.Image, page: Directory, info: ImageInfo, alpha: i
         return _eight_or_sixteen_bits(image, page)
     if image.format == "float":
         return _eight_or_sixteen_bits(image.unpremultiply(max_alpha=1), page)
-    image = _eight_or_sixteen_bits(image, page)
-    divided = image.unpremultiply(max_alpha=255 if image.format == "uchar" else 65535)
-    return divided.rint().cast(image.format).copy(interpretation=image.interpretation)
+    return unpremultiplied(_eight_or_sixteen_bits(image, page))
 
 
 def _lab(image: pyvips.Image, page: Directory) -> pyvips.Image:
@@ -204,11 +202,10 @@ def _lab(image: pyvips.Image, page: Directory) -> pyvips.Image:
 
 def _colors_and_alpha(image: pyvips.Image, page: Directory, info: ImageInfo) -> pyvips.Image:
     """Drop the extra channels that are no transparency."""
-    colors = _COLORS.get(info.colorspace, 3)
-    if image.bands <= colors:
+    if image.bands <= info.colors:
         return image
     alpha = _alpha_channel(page, info)
-    chosen = image.extract_band(0, n=colors)
+    chosen = image.extract_band(0, n=info.colors)
     if alpha is None:
         return chosen
     transparency = image.extract_band(alpha)
@@ -228,7 +225,7 @@ def _alpha_channel(page: Directory, info: ImageInfo) -> int | None:
 def _extra_kinds(page: Directory, info: ImageInfo) -> dict[int, int]:
     """Return the extra channels and their kinds. A single one of no stated kind is transparency."""
     kinds = page.numbers(Tag.EXTRA_CHANNELS) or (STRAIGHT,)
-    return dict(enumerate(kinds, start=_COLORS.get(info.colorspace, 3)))
+    return dict(enumerate(kinds, start=info.colors))
 
 
 def _eight_or_sixteen_bits(image: pyvips.Image, page: Directory) -> pyvips.Image:
