@@ -8,35 +8,9 @@ True
 
 from typing import TYPE_CHECKING
 
+from imgsvc_core import errors
 from imgsvc_core._runtime.public_names import names_later, present_as
-from imgsvc_core.errors import (
-    BudgetUnreachable,
-    CorruptImage,
-    EmptySource,
-    EncodingFailed,
-    ForkedProcess,
-    ImageTooLarge,
-    ImgsvcError,
-    InvalidPixels,
-    LimitExceeded,
-    LookUnreachable,
-    MachineFailed,
-    MemoryLimitExceeded,
-    MissingDependency,
-    NameCollision,
-    OutputTooLarge,
-    Problem,
-    ScratchUnwritable,
-    SourceError,
-    SourceTooLarge,
-    SourceUnreachable,
-    SpecError,
-    TargetError,
-    TimeLimitExceeded,
-    UnsupportedFormat,
-    UnsupportedOperation,
-    WorkerDied,
-)
+from imgsvc_core.errors import *
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, Format
 from imgsvc_core.inspection import explain, inspect, palette
@@ -108,55 +82,29 @@ __all__ = [
     "OPERATIONS",
     "PHASES",
     "Background",
-    "BudgetUnreachable",
     "Color",
-    "CorruptImage",
-    "EmptySource",
-    "EncodingFailed",
     "Face",
-    "ForkedProcess",
     "Format",
     "Gradient",
     "ImageInfo",
-    "ImageTooLarge",
-    "ImgsvcError",
-    "InvalidPixels",
     "Layer",
-    "LimitExceeded",
     "Limits",
-    "LookUnreachable",
-    "MachineFailed",
-    "MemoryLimitExceeded",
-    "MissingDependency",
-    "NameCollision",
     "Operation",
     "Output",
-    "OutputTooLarge",
     "Param",
     "Picture",
     "Plan",
-    "Problem",
     "Redact",
     "Request",
     "Result",
-    "ScratchUnwritable",
     "Shape",
     "Similarity",
     "Source",
-    "SourceError",
-    "SourceTooLarge",
-    "SourceUnreachable",
     "Spec",
-    "SpecError",
     "Target",
-    "TargetError",
-    "TimeLimitExceeded",
     "Timing",
-    "UnsupportedFormat",
-    "UnsupportedOperation",
     "Variants",
     "Watermark",
-    "WorkerDied",
     "WorkerPool",
     "__version__",
     "aprocess",
@@ -173,7 +121,7 @@ __all__ = [
     "to_numpy",
     "unparse",
 ]
-__all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
+__all__ += [*errors.__all__, *adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
 
 for _name in set(__all__) & globals().keys():
     present_as(__name__, globals()[_name])

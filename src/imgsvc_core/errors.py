@@ -45,6 +45,35 @@ import attrs
 
 from imgsvc_core._runtime.records import frozen
 
+__all__ = [
+    "BudgetUnreachable",
+    "CorruptImage",
+    "EmptySource",
+    "EncodingFailed",
+    "ForkedProcess",
+    "ImageTooLarge",
+    "ImgsvcError",
+    "InvalidPixels",
+    "LimitExceeded",
+    "LookUnreachable",
+    "MachineFailed",
+    "MemoryLimitExceeded",
+    "MissingDependency",
+    "NameCollision",
+    "OutputTooLarge",
+    "Problem",
+    "ScratchUnwritable",
+    "SourceError",
+    "SourceTooLarge",
+    "SourceUnreachable",
+    "SpecError",
+    "TargetError",
+    "TimeLimitExceeded",
+    "UnsupportedFormat",
+    "UnsupportedOperation",
+    "WorkerDied",
+]
+
 SourceFailure: TypeAlias = Literal["unreachable", "timed_out", "incomplete", "unknown_host"]
 
 

@@ -44,7 +44,7 @@ def kind_of(image: pyvips.Image, settings: SaveSettings) -> Kind:
 
     from imgsvc_core.formats.palette import has_at_most
 
-    pixels = _sampled(image.copy_memory())
+    pixels = sampled(image.copy_memory())
     if has_at_most(_FEW_COLORS if image.bands >= 3 else _FEW_GRAYS, pixels):
         return "graphic" if _flat(pixels) > _GRAPHIC else "mixed"
     return "mixed" if _compressed(pixels) < _EXACT_BYTES * pixels.size else "photograph"
@@ -75,7 +75,7 @@ class Examined:
             return 0.0
         if self.pixels is not None:
             return _smooth(_some_lines(self.pixels))
-        return _smooth(_sampled(self.image)) if _numpy_pays(self.image) else smooth_share(self.image)
+        return _smooth(sampled(self.image)) if _numpy_pays(self.image) else smooth_share(self.image)
 
 
 def examine(image: pyvips.Image, settings: SaveSettings) -> Examined:
@@ -86,7 +86,7 @@ def examine(image: pyvips.Image, settings: SaveSettings) -> Examined:
         return Examined(image, given or "420")
     if _numpy_pays(image):
         pixels = to_array(image)
-        edges = _colored_edges(_some_lines(pixels))
+        edges = colored_edges(_some_lines(pixels))
     else:
         pixels, image = None, image.copy_memory()
         edges = colored_edges_by_libvips(image)
@@ -103,12 +103,8 @@ def _numpy_pays(image: pyvips.Image) -> bool:
     return numpy_pays(min(image.width * image.height, _SAMPLED_PIXELS))
 
 
-def colored_edges(image: pyvips.Image) -> float:
-    """Return the share of neighboring pixels, of some lines, whose colors differ much."""
-    return _colored_edges(_sampled(image))
-
-
-def _colored_edges(pixels: Any) -> float:
+def colored_edges(pixels: Any) -> float:
+    """Return the share of neighboring pixels whose colors differ much."""
     import numpy as np
 
     red, green, blue, *alpha = (pixels[:, :, band].astype(np.int16) for band in range(pixels.shape[2]))
@@ -119,7 +115,7 @@ def _colored_edges(pixels: Any) -> float:
 
 
 def colored_edges_by_libvips(image: pyvips.Image) -> float:
-    """Return the same share as `colored_edges` without NumPy."""
+    """Return the same share of some lines without NumPy."""
     image = _lines(image)
     image = image >> 8 if samples_of(image) == "ushort" else image
     more = [0] * (image.bands - 3)
@@ -152,7 +148,7 @@ def given_subsampling(bands: int, settings: SaveSettings) -> Subsampling | None:
     return "420" if settings.photograph else None
 
 
-def _sampled(image: pyvips.Image) -> Any:
+def sampled(image: pyvips.Image) -> Any:
     """Return some lines of a picture in memory as an array of (height, width, bands) of 8 bits."""
     return _to_8_bits(to_array(_lines(image)))
 

@@ -41,6 +41,9 @@ _LONGEST_TURNED = 20_000_000  # libvips moves by up to 10 million pixels, which 
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 _USUAL_OUTPUT = Output()
 
+# Many pictures often have the same request.
+_simplified = functools.lru_cache(maxsize=256)(Spec.simplified)
+
 
 def wants_faces(spec: Spec) -> bool:
     """Return True if the request depends on faces, which must be found before planning."""
@@ -175,14 +178,6 @@ def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> 
             if rest < laid[largest] or rest <= (limits.memory_bytes or math.inf):
                 error.path = largest.size_path
         raise
-
-
-@functools.lru_cache(maxsize=256)
-def _simplified(spec: Spec) -> Spec:
-    """Return the request without neutral parts. The result is cached, because many pictures often have the
-    same request.
-    """
-    return spec.simplified()
 
 
 def _frames(output: Output, info: ImageInfo, formats: Sequence[type[Format]]) -> tuple[int, int]:

@@ -150,7 +150,7 @@ def _fold_color(steps: list[ColorStep]) -> tuple[Block, ...]:
         last = blocks[-1] if blocks else None
         if isinstance(step, DuotoneStep):
             if isinstance(last, MatrixBlock):
-                blocks[-1] = _then_luma(last)
+                blocks[-1] = _product((LUMA_WEIGHTS,), last)
             else:
                 blocks.append(MatrixBlock((), (LUMA_WEIGHTS,)))
             tones = (DuotoneBlock(step), *_fold_color(steps[index + 1 :]))
@@ -162,7 +162,7 @@ def _fold_color(steps: list[ColorStep]) -> tuple[Block, ...]:
                 blocks.append(LutBlock((step,)))
         elif isinstance(step, MatrixStep):
             if isinstance(last, MatrixBlock):
-                blocks[-1] = _then(last, step)
+                blocks[-1] = _product(step.matrix, last, step)
             else:
                 blocks.append(MatrixBlock((step,), step.matrix))
         else:
@@ -170,16 +170,9 @@ def _fold_color(steps: list[ColorStep]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _then(block: MatrixBlock, step: MatrixStep) -> MatrixBlock:
-    return _product(step.matrix, block, (*block.steps, step))
-
-
-def _then_luma(block: MatrixBlock) -> MatrixBlock:
-    return _product((LUMA_WEIGHTS,), block, block.steps)
-
-
-def _product(matrix: Matrix, block: MatrixBlock, steps: tuple[ColorStep, ...]) -> MatrixBlock:
+def _product(matrix: Matrix, block: MatrixBlock, *added: ColorStep) -> MatrixBlock:
     """Return the block followed by a matrix. A weighted part that the matrix cancels is left out."""
+    steps = (*block.steps, *added)
     fixed = matrices.multiply(matrix, block.fixed)
     scaled = block.scaled and matrices.multiply(matrix, block.scaled)
     if scaled and max(abs(number) for row in scaled for number in row) > _TOLERANCE:

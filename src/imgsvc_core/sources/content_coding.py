@@ -239,10 +239,6 @@ def _open_deflate(first: int) -> _Decompressor:
     return _open_zlib(first) if has_header else _Zlib(-zlib.MAX_WBITS)
 
 
-def _open_brotli(first: int) -> _Decompressor:
-    return _Brotli()
-
-
 def _open_zstd(first: int) -> _Decompressor:
     zstd = _package("zstd", _ZSTD)
     limits = {zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
@@ -266,6 +262,6 @@ _CODINGS = {
     "gzip": _GZIP,
     "x-gzip": _GZIP,
     "deflate": _Coding(_open_deflate),
-    "br": _Coding(_open_brotli),
+    "br": _Coding(lambda _: _Brotli()),
     "zstd": _Coding(_open_zstd, has_members=True),
 }

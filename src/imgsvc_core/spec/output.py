@@ -30,8 +30,7 @@ def _without(ability: str) -> tuple[str, ...]:
     return _spellings(name for name in OUTPUT_NAMES if not getattr(FORMATS[name], ability))
 
 
-def _only_at_half_resolution() -> tuple[str, ...]:
-    return _spellings(name for name in OUTPUT_NAMES if FORMATS[name].subsamplings == ("420",))
+_AT_HALF_RESOLUTION = _spellings(name for name in OUTPUT_NAMES if FORMATS[name].subsamplings == ("420",))
 
 
 _OF_ENCODERS = (
@@ -54,7 +53,7 @@ class Output(Operation):
         NotWhen("format", _without("lossless"), ("lossless",)),
         NotWhen("format", _without("effort"), ("effort",)),
         NotWhen("format", _without("subsamplings"), ("subsampling",)),
-        NotWhen("format", _only_at_half_resolution(), ("subsampling",), values=("444",)),
+        NotWhen("format", _AT_HALF_RESOLUTION, ("subsampling",), values=("444",)),
         NotWhen("format", _without("palette"), ("colors",)),
         NotWhen("lossless", (True,), ("look", "subsampling", "colors")),
         NotTogether(("look",), ("quality",)),

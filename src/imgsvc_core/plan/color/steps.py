@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
+from imgsvc_core.spec import Color, Duotone, Filter, Isolate, Monochrome, Sepia
 from imgsvc_core.spec.thumbor_filters import Grayscale
 
 from . import matrices
@@ -206,12 +206,6 @@ def adjustment(name: str, value: Any) -> ColorStep | None:
         case _ if name in CURVES:
             return CurveStep(name, (value,))
     return None
-
-
-def adjustments(adjust: Adjust) -> tuple[ColorStep, ...]:
-    """Return the pointwise steps of all adjustments, in the order of application."""
-    steps = (adjustment(name, value) for name, value in adjust.active())
-    return tuple(step for step in steps if step is not None)
 
 
 @functools.lru_cache(maxsize=256)
