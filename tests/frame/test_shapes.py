@@ -232,9 +232,7 @@ def test_the_inner_edge_of_a_border_has_the_radius_that_its_width_leaves(
     size: int, radius: int, inner: int
 ) -> None:
     picture = as_vips(np.full((80, 120, 3), 200, np.uint8))
-    bordered = draw_border(picture, Border(size=size, color=RED, radius=radius)).numpy()[
-        size:-size, size:-size, :3
-    ]
+    bordered = draw_border(picture, Border(size=size, color=RED, radius=radius)).numpy()
     cut = apply_mask(picture, "rounded", inner, RED).numpy()[..., :3]
     assert np.abs(bordered[size:-size, size:-size, :3].astype(int) - cut).max() <= 1
 

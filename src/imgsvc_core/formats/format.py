@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -239,7 +238,6 @@ class Format:
         return True
 
     @classmethod
-    @functools.cache
     def module(cls, name: str) -> ModuleType:
         """Return a module of the format's package."""
         return import_module(f"{cls.__module__}.{name}")
@@ -289,7 +287,11 @@ class Format:
         Raises:
             CorruptImage: the file is damaged where its parts are told apart.
         """
-        data: bytes | None = self.module("rewriting").rewrite(self, policy) if self.rewrites else None
+        if not self.rewrites:
+            return None
+        if policy == "keep":
+            return bytes(self.source.buffer())
+        data: bytes | None = self.module("rewriting").rewrite(self, policy)
         return data
 
     def transcoded(self) -> bytes:

@@ -138,7 +138,8 @@ def lab_from_bytes(image: pyvips.Image, *, signed: bool) -> pyvips.Image:
 
 def unpremultiplied(image: pyvips.Image) -> pyvips.Image:
     """Return a picture with its colors, which are multiplied by its alpha, divided by it."""
-    return image.unpremultiply().rint().cast(image.format).copy(interpretation=image.interpretation)
+    divided = image.unpremultiply(max_alpha=65535 if image.format == "ushort" else 255)
+    return divided.rint().cast(image.format).copy(interpretation=image.interpretation)
 
 
 def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:

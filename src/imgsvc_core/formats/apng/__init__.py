@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from imgsvc_core.formats.format import DEFLATE, Coder, Format, Memory
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.reader import HeaderReader
-from imgsvc_core.formats.settings import MetadataPolicy
 
 if TYPE_CHECKING:
     from imgsvc_core.formats.png.header import PngHeader
@@ -38,8 +38,7 @@ class Apng(Format):
         """Read the header as of any PNG."""
         return Png.probe(reader)
 
-    def with_metadata(self, policy: MetadataPolicy) -> bytes | None:
-        """Return the file with its coded pixels as they are, and the metadata that a policy keeps."""
-        from imgsvc_core.formats.png.rewriting import rewrite
-
-        return rewrite(self, policy)
+    @classmethod
+    def module(cls, name: str) -> ModuleType:
+        """Return a module of the format's package, or the one that rewrites any PNG."""
+        return Png.module(name) if name == "rewriting" else super().module(name)

@@ -25,8 +25,6 @@ def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
 
     Return None if the places of EXIF and XMP are told in a way that is not understood.
     """
-    if policy == "keep":
-        return bytes(picture.source.buffer())
     reader = picture.header_reader
     of_tracks, described = descriptions(reader)
     listed = [picture.header.items.boxes, *(boxes_of(reader, box) for box in of_tracks)]

@@ -18,8 +18,6 @@ def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
     """Return the file without segments that neither pixels nor their colors need, and without what follows
     its end.
     """
-    if policy == "keep":
-        return bytes(picture.source.buffer())
     data = bytes(with_end(picture).source.buffer())
     segments = picture.header.segments
     blocks = _blocks(picture, data) if policy == "copyright" else Blocks()

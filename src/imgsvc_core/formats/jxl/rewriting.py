@@ -22,8 +22,6 @@ def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes:
     The box from which a JPEG comes back goes as well, because it holds the metadata of the JPEG.
     """
     reader, header = picture.header_reader, picture.header
-    if policy == "keep":
-        return bytes(picture.source.buffer())
     codestream = header.codestream.read(0, _end(picture))
     if not header.boxes:
         return codestream

@@ -20,8 +20,6 @@ def rewrite(picture: Png | Apng, policy: MetadataPolicy) -> bytes:
     """Return the file without chunks that neither pixels nor their colors need, and without what follows its
     end.
     """
-    if policy == "keep":
-        return bytes(picture.source.buffer())
     found = read_blocks(picture.header_reader) if policy == "copyright" else {}
     kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, _orientation(picture))
     pieces = [SIGNATURE]

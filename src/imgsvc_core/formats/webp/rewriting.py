@@ -20,8 +20,6 @@ def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
     end.
     """
     reader, info = picture.header_reader, picture.info
-    if policy == "keep":
-        return bytes(picture.source.buffer())
     end = 8 + reader.unpack("<I", 4)[0]
     places = [(kind, start, length) for kind, start, length in read_chunks(reader, FIRST_CHUNK, end)]
     found = {
