@@ -40,9 +40,9 @@ _MOST_OF_PROFILE = 1 << 22  # bytes; libpng reads no more than 8 MB
 _FEWEST_OF_COLOR = 3  # bands
 _EXTENDED = 0x8000  # the length tells how many bytes hold the length
 _MOST_IN_JPEG = 65_533  # bytes of the content of a segment
-_XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
+XMP_PREFIX = b"http://ns.adobe.com/xap/1.0/\0"
 _APP1, _APP13 = 0xFFE1, 0xFFED
-_PHOTOSHOP, _RESOURCE = b"Photoshop 3.0\0", b"8BIM"
+PHOTOSHOP, _RESOURCE = b"Photoshop 3.0\0", b"8BIM"
 _IPTC_RESOURCE = 0x0404
 
 
@@ -123,8 +123,8 @@ def segments_of(blocks: Blocks) -> bytes:
     if stored and (parsed := _exif().parse(stored)):
         fitting = parsed.within(_MOST_IN_JPEG - len(EXIF_PREFIX))
         contents.append((_APP1, EXIF_PREFIX + _exif().serialize(fitting)))
-    if packet and (shortened := _xmp().within(packet, _MOST_IN_JPEG - len(_XMP_PREFIX))):
-        contents.append((_APP1, _XMP_PREFIX + shortened))
+    if packet and (shortened := _xmp().within(packet, _MOST_IN_JPEG - len(XMP_PREFIX))):
+        contents.append((_APP1, XMP_PREFIX + shortened))
     if records:
         contents.append((_APP13, wrap_iptc(_iptc_within(records, _MOST_IN_JPEG - len(wrap_iptc(b"")) - 1))))
     return b"".join(struct.pack(">HH", marker, len(content) + 2) + content for marker, content in contents)
@@ -133,7 +133,7 @@ def segments_of(blocks: Blocks) -> bytes:
 def wrap_iptc(records: bytes) -> bytes:
     """Return IPTC records as JPEG holds them: inside a Photoshop resource block."""
     padding = b"\0" * (len(records) % 2)
-    return _PHOTOSHOP + _RESOURCE + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
+    return PHOTOSHOP + _RESOURCE + struct.pack(">HHI", _IPTC_RESOURCE, 0, len(records)) + records + padding
 
 
 def _kept(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool) -> dict[str, bytes | None]:
@@ -182,7 +182,7 @@ def _fits(profile: bytes, image: pyvips.Image) -> bool:
 
 def _iptc_records(data: bytes) -> bytes:
     """Return the IPTC records of a blob, with or without Photoshop's wrapping and its name."""
-    data = data.removeprefix(_PHOTOSHOP)
+    data = data.removeprefix(PHOTOSHOP)
     if not data.startswith(_RESOURCE):
         return data if data.startswith(IPTC_START) else b""
     from imgsvc_core.formats.psd.header import read_resources

@@ -12,7 +12,7 @@ from imgsvc_core._runtime.vipsimage import PROFILE, has_profile
 from imgsvc_core.formats.apng import Apng
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import ApngFrame, make_chunk
-from imgsvc_core.formats.png.reading import attach_metadata
+from imgsvc_core.formats.png.metadata import read_blocks
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, to_array, with_timing
@@ -38,7 +38,8 @@ def read(picture: Apng, settings: LoadSettings) -> pyvips.Image:
     strip = from_array(_compose(pictures, frames, head.width, head.height))
     if has_profile(pictures[0]):
         strip = attach(strip, {PROFILE: pictures[0].get(PROFILE)})
-    strip = attach_metadata(strip, reader) if settings.metadata else strip
+    if settings.metadata:
+        strip = attach(strip, read_blocks(reader))
     if not settings.all_frames:
         return strip
     return with_timing(strip, head.height, animation.delays, animation.plays)

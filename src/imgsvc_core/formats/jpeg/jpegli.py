@@ -7,7 +7,6 @@ gradients become larger by it.
 from __future__ import annotations
 
 import functools
-import struct
 from bisect import bisect_right
 from importlib.util import find_spec
 from typing import Any
@@ -16,21 +15,19 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, bands_of, samples_of, size_of
 from imgsvc_core.formats.boundary import encoder
+from imgsvc_core.formats.jpeg.quantization import JPEGLI_QUALITIES
+from imgsvc_core.formats.jpeg.segments import make_segment, of_profile
 from imgsvc_core.formats.metadata import blob, jpeg_segments
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 
 # Neighbors that differ by at most one level: up to .7 in photographs, mostly over .8 in drawings and text,
 # and all in smooth gradients.
 _MOST_SMOOTH = 0.75
-# Qualities of libjpeg, and those of jpegli at which photographs have the same SSIMULACRA2, as
+# Qualities of jpegli at which photographs have the same SSIMULACRA2 as at those of libjpeg, as
 # `benchmarks.encoders` measures. Below the first, the coarsest tables of jpegli are too fine.
-_QUALITIES = (20, 30, 40, 50, 60, 70, 80, 89)
 _OWN_QUALITIES = (13, 23, 35, 51, 60, 70, 81, 89)
 
 _START = b"\xff\xd8"
-_APP2 = 0xFFE2
-_ICC = b"ICC_PROFILE\0"
-_MOST_OF_ICC = 65_519  # bytes that fit into one segment, beside its place among them
 
 
 @functools.cache
@@ -45,7 +42,7 @@ def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
     quality = settings.quality or 0
     return (
         settings.progressive is not True
-        and _QUALITIES[0] <= quality <= _QUALITIES[-1]
+        and JPEGLI_QUALITIES[0] <= quality <= JPEGLI_QUALITIES[-1]
         and bands_of(image) == 3
         and samples_of(image) == "uchar"
         and width * height <= MOST_EXAMINED
@@ -65,20 +62,13 @@ def encode(image: pyvips.Image, quality: int, pixels: Any = None) -> bytes:
     samples = image.write_to_memory() if pixels is None else pixels
     with encoder("jpg"):
         encoded = pyjpegli.encode(samples, *size_of(image), own_quality(quality))
-    return b"".join((_START, jpeg_segments(image), _profile(image), encoded[len(_START) :]))
+    profile = b"".join(make_segment(*part) for part in of_profile(blob(image, PROFILE) or b""))
+    return b"".join((_START, jpeg_segments(image), profile, encoded[len(_START) :]))
 
 
 def own_quality(quality: int) -> int:
     """Return the quality of jpegli at which photographs look as by libjpeg at this one."""
-    place = min(bisect_right(_QUALITIES, quality), len(_QUALITIES) - 1)
-    below, above = _QUALITIES[place - 1 : place + 1]
+    place = min(bisect_right(JPEGLI_QUALITIES, quality), len(JPEGLI_QUALITIES) - 1)
+    below, above = JPEGLI_QUALITIES[place - 1 : place + 1]
     own_below, own_above = _OWN_QUALITIES[place - 1 : place + 1]
     return round(own_below + (own_above - own_below) * (quality - below) / (above - below))
-
-
-def _profile(image: pyvips.Image) -> bytes:
-    """Return the segments of the color profile."""
-    profile = blob(image, PROFILE) or b""
-    parts = [profile[start : start + _MOST_OF_ICC] for start in range(0, len(profile), _MOST_OF_ICC)]
-    contents = (_ICC + bytes((number, len(parts))) + part for number, part in enumerate(parts, start=1))
-    return b"".join(struct.pack(">HH", _APP2, len(content) + 2) + content for content in contents)

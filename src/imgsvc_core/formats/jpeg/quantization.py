@@ -22,8 +22,8 @@ _CHROMINANCE = (
 
 # Sums of jpegli's luminance at qualities of libjpeg that look the same: see `jpeg.jpegli`. Only jpegli has
 # finer tables for color.
+JPEGLI_QUALITIES = (20, 30, 40, 50, 60, 70, 80, 89)
 _JPEGLI_SUMS = (6479, 3982, 3027, 2318, 1919, 1464, 966, 592)
-_JPEGLI_QUALITIES = (20, 30, 40, 50, 60, 70, 80, 89)
 
 
 @functools.lru_cache(maxsize=256)
@@ -56,6 +56,6 @@ def _by_jpegli(luminance: int, chrominance: int) -> int | None:
         return None
     place = max(1, bisect_left(_JPEGLI_SUMS, -luminance, key=lambda total: -total))
     (above, below), (low, high) = (
-        points[place - 1 : place + 1] for points in (_JPEGLI_SUMS, _JPEGLI_QUALITIES)
+        points[place - 1 : place + 1] for points in (_JPEGLI_SUMS, JPEGLI_QUALITIES)
     )
     return round(low + (high - low) * (above - luminance) / (above - below))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from imgsvc_core.formats.directory import EXIF_PREFIX
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment
 from imgsvc_core.formats.jpeg.samsung import with_end
-from imgsvc_core.formats.metadata import Blocks, beside_stored, segments_of
+from imgsvc_core.formats.jpeg.segments import APP2, ICC, make_segment
+from imgsvc_core.formats.metadata import PHOTOSHOP, XMP_PREFIX, Blocks, beside_stored, segments_of
 from imgsvc_core.formats.settings import MetadataPolicy
 
 _START, _END, _COMMENT = b"\xff\xd8", b"\xff\xd9", 0xFE
-_APP0, _APP1, _APP2, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE, 0xEF
-_KEPT = {_APP0: b"JFIF\0", _APP2: b"ICC_PROFILE\0", _APP14: b"Adobe"}
-_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xap/1.0/\0", b"Photoshop 3.0\0"
+_APP0, _APP1, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xED, 0xEE, 0xEF
+_KEPT = {_APP0: b"JFIF\0", APP2: ICC, _APP14: b"Adobe"}
 
 
 def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
@@ -22,10 +23,10 @@ def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
     segments = picture.header.segments
     blocks = _blocks(picture, data) if policy == "copyright" else Blocks()
     new = segments_of(beside_stored(blocks, policy, picture.info.orientation))
-    kept = [(segment.marker, _whole(data, segment)) for segment in segments if _stays(data, segment)]
-    first = [whole for marker, whole in kept[:1] if marker == _APP0]
-    rest = [whole for _, whole in kept[len(first) :]]
-    return b"".join((_START, *first, new, *rest, _coded(picture, data, segments[-1].end)))
+    kept = [segment for segment in segments if _stays(data, segment)]
+    whole = [make_segment(segment.marker, data[segment.start : segment.end]) for segment in kept]
+    first = 1 if kept and kept[0].marker == _APP0 else 0
+    return b"".join((_START, *whole[:first], new, *whole[first:], _coded(picture, data, segments[-1].end)))
 
 
 def _stays(data: bytes, segment: Segment) -> bool:
@@ -33,11 +34,6 @@ def _stays(data: bytes, segment: Segment) -> bool:
         start = _KEPT.get(segment.marker)
         return start is not None and data.startswith(start, segment.start)
     return segment.marker != _COMMENT
-
-
-def _whole(data: bytes, segment: Segment) -> bytes:
-    length = (segment.length + 2).to_bytes(2, "big")
-    return b"".join((bytes((0xFF, segment.marker)), length, data[segment.start : segment.end]))
 
 
 def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
@@ -61,18 +57,14 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
 
 def _blocks(picture: Jpeg, data: bytes) -> Blocks:
     """Return the metadata of the file: of EXIF and XMP the first block, of IPTC all parts."""
-    contents = [
-        (segment.marker, data[segment.start : segment.end])
-        for segment in picture.header.segments
-        if segment.marker in (_APP1, _APP13)
-    ]
-    exif = [content for marker, content in contents if marker == _APP1 and content.startswith(b"Exif\0\0")]
-    packets = [
-        content[len(_XMP) :] for marker, content in contents if marker == _APP1 and content.startswith(_XMP)
-    ]
-    records = b"".join(
-        content.removeprefix(_PHOTOSHOP)
-        for marker, content in contents
-        if marker == _APP13 and content.startswith(_PHOTOSHOP)
-    )
+
+    def contents(marker: int, prefix: bytes) -> list[bytes]:
+        return [
+            data[segment.start + len(prefix) : segment.end]
+            for segment in picture.header.segments
+            if segment.marker == marker and data.startswith(prefix, segment.start, segment.end)
+        ]
+
+    exif, packets = contents(_APP1, EXIF_PREFIX), contents(_APP1, XMP_PREFIX)
+    records = b"".join(contents(_APP13, PHOTOSHOP))
     return Blocks(next(iter(exif), None), next(iter(packets), None), records or None)

@@ -15,19 +15,19 @@ from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import Segment
+from imgsvc_core.formats.jpeg.segments import APP2, ICC, MOST_OF_ICC, make_segment, of_profile
 from imgsvc_core.formats.reader import HeaderReader
 
-_APP0, _APP2, _APP14, _SOS = _DECIDING = 0xE0, 0xE2, 0xEE, 0xDA  # decoders warn about these
+_APP0, _APP14, _SOS = 0xE0, 0xEE, 0xDA
+_DECIDING = (_APP0, APP2, _APP14, _SOS)  # decoders warn about these
 _LENGTH = 4  # bytes of a marker and a length, before the content
 _JFIF_MAJOR, _JFIF_BYTES = 5, 14
 _ADOBE_TRANSFORM = 11
 # The values for each number of channels. Decoders read all other values as the last one: YCbCr and YCCK.
 _TRANSFORMS = {3: (0, 1), 4: (0, 2)}
 
-_ICC = b"ICC_PROFILE\0"
-_ICC_HEAD = len(_ICC) + 2  # followed by the number of the part and the number of parts
-_MOST_OF_ICC = 65_519  # bytes that fit into one part
-_LARGEST_ICC = 255 * _MOST_OF_ICC  # the number of a part is one byte
+_ICC_HEAD = len(ICC) + 2  # followed by the number of the part and the number of parts
+_LARGEST_ICC = 255 * MOST_OF_ICC  # the number of a part is one byte
 _SIGNATURE_AT = 36  # in every profile: "acsp"
 
 _ALL_COEFFICIENTS = b"\0\x3f\0"  # the last bytes of a scan header in a sequential file
@@ -64,9 +64,7 @@ def with_sound_header(picture: Jpeg) -> Jpeg:
     for marker, content in usual:
         written.append(Segment(marker, end + _LENGTH, len(content)))
         end = written[-1].end
-    head = (
-        bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content for marker, content in usual
-    )
+    head = (make_segment(*part) for part in usual)
     sound = ByteSource(b"".join((b"\xff\xd8", *head, rest)), name=source.name)
     scan = end if picture.header.in_one_scan and sequential else None
     header = attrs.evolve(picture.header, segments=tuple(written), adjacent=True, scan=scan)
@@ -110,24 +108,17 @@ def _with_sound_profile(segments: list[tuple[int, bytes]]) -> list[tuple[int, by
     places = [place for place, segment in enumerate(segments) if _is_of_profile(*segment)]
     if not places:
         return segments
-    parts = [
-        (content[len(_ICC)], content[_ICC_HEAD:]) for _, content in (segments[place] for place in places)
-    ]
-    counts = {segments[place][1][len(_ICC) + 1] for place in places}
+    parts = [(content[len(ICC)], content[_ICC_HEAD:]) for _, content in (segments[place] for place in places)]
+    counts = {segments[place][1][len(ICC) + 1] for place in places}
     numbered = counts == {len(parts)} and {number for number, _ in parts} == {*range(1, len(parts) + 1)}
     if numbered and any(piece for _, piece in parts):
         return segments
-    profile = _joined(parts)
-    pieces = [profile[start : start + _MOST_OF_ICC] for start in range(0, len(profile), _MOST_OF_ICC)]
-    renumbered = [
-        (_APP2, _ICC + bytes((number, len(pieces))) + piece) for number, piece in enumerate(pieces, start=1)
-    ]
     others = [segment for place, segment in enumerate(segments) if place not in places]
-    return others[: places[0]] + renumbered + others[places[0] :]
+    return others[: places[0]] + of_profile(_joined(parts)) + others[places[0] :]
 
 
 def _is_of_profile(marker: int, content: bytes) -> bool:
-    return marker == _APP2 and len(content) >= _ICC_HEAD and content.startswith(_ICC)
+    return marker == APP2 and len(content) >= _ICC_HEAD and content.startswith(ICC)
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core.formats.jpeg import Jpeg
+from imgsvc_core.formats.jpeg.segments import make_segment
 
 _DHT, _DRI, _SOS = 0xC4, 0xDD, 0xDA
 _BLOCK = 8
@@ -38,7 +39,7 @@ def _in_color(picture: Jpeg) -> bytes:
     gray = source.read(start, length)
     number, rest = gray[6], gray[7:9]
     colors = b"".join(bytes((other,)) + rest for other in (number, number ^ 1, number ^ 2))
-    patched = _segment(frame.marker, gray[:5] + b"\3" + colors)
+    patched = make_segment(frame.marker, gray[:5] + b"\3" + colors)
     return source.read(0, start - 4) + patched + source.read(start + length)
 
 
@@ -53,15 +54,11 @@ def _in_two_scans(picture: Jpeg) -> bytes:
     zeros = bytes(bits // 8) + (bytes((0xFF >> bits % 8,)) if bits % 8 else b"")
     own = [(segment.marker, picture.header_reader.read(*segment[1:])) for segment in segments]
     empty = (
-        _segment(_DHT, _TABLES)
-        + _segment(_DRI, _NO_RESTARTS)
-        + _segment(_SOS, bytes((1, first.number, 0x33, 0, 63, 0)))
+        make_segment(_DHT, _TABLES)
+        + make_segment(_DRI, _NO_RESTARTS)
+        + make_segment(_SOS, bytes((1, first.number, 0x33, 0, 63, 0)))
         + zeros
-        + b"".join(_segment(marker, content) for marker, content in own if marker in (_DHT, _DRI))
+        + b"".join(make_segment(marker, content) for marker, content in own if marker in (_DHT, _DRI))
     )
     scan = segments[-1].start - 4
     return source.read(0, scan) + empty + source.read(scan)
-
-
-def _segment(marker: int, content: bytes) -> bytes:
-    return bytes((0xFF, marker)) + (len(content) + 2).to_bytes(2, "big") + content

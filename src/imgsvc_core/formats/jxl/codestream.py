@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from imgsvc_core._runtime.records import frozen
@@ -25,6 +27,8 @@ DEPTHS: tuple[Distribution, ...] = ((8, 0), (10, 0), (12, 0), (1, 6))
 ALPHA, BLACK = 0, 4  # kinds of extra channels
 _SPOT, _COLOR_FILTER = 2, 5
 _SIDES: tuple[Distribution, ...] = ((1, 9), (1, 13), (1, 18), (1, 30))
+_SMALL_PREVIEWS: tuple[Distribution, ...] = ((16, 0), (32, 0), (1, 5), (33, 9))
+_PREVIEWS: tuple[Distribution, ...] = ((1, 6), (65, 8), (321, 10), (1345, 12))
 _RATIOS = {1: (1, 1), 2: (12, 10), 3: (4, 3), 4: (3, 2), 5: (16, 9), 6: (5, 4), 7: (2, 1)}
 GRAY, _XYB = 1, 2  # color spaces
 D65, _CUSTOM, _THEATER = 1, 2, 11
@@ -120,26 +124,15 @@ def read_header(reader: BitReader) -> Header:
 
 def _read_size(reader: BitReader) -> tuple[int, int]:
     small = reader.flag()
-
-    def side() -> int:
-        return 8 * (1 + reader.bits(5)) if small else reader.u32(*_SIDES)
-
-    height = side()
-    ratio = reader.bits(3)
-    if not ratio:
-        return side(), height
-    across, down = _RATIOS[ratio]
-    return height * across // down, height
+    return _sides(reader, lambda: 8 * (1 + reader.bits(5)) if small else reader.u32(*_SIDES))
 
 
 def _read_preview(reader: BitReader) -> tuple[int, int]:
     small = reader.flag()
+    return _sides(reader, lambda: 8 * reader.u32(*_SMALL_PREVIEWS) if small else reader.u32(*_PREVIEWS))
 
-    def side() -> int:
-        if small:
-            return 8 * reader.u32((16, 0), (32, 0), (1, 5), (33, 9))
-        return reader.u32((1, 6), (65, 8), (321, 10), (1345, 12))
 
+def _sides(reader: BitReader, side: Callable[[], int]) -> tuple[int, int]:
     height = side()
     ratio = reader.bits(3)
     if not ratio:

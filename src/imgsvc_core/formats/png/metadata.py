@@ -10,20 +10,21 @@ import contextlib
 import zlib
 
 from imgsvc_core.errors import CorruptImage
+from imgsvc_core.formats.metadata import EXIF, IPTC, XMP, XMP_PREFIX
 from imgsvc_core.formats.png.header import Chunk, read_chunks, read_content
 from imgsvc_core.formats.reader import HeaderReader
 
-EXIF, XMP, IPTC = "exif", "xmp", "iptc"
 XMP_KEYWORD = b"XML:com.adobe.xmp"
 _RAW_PROFILE = b"Raw profile type "
 _RAW_KINDS = {b"exif": EXIF, b"app1": EXIF, b"xmp": XMP, b"iptc": IPTC}
-_XMP_IN_APP1 = b"http://ns.adobe.com/xap/1.0/\0"
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _MOST = 8_000_000  # bytes of a block, compressed or not; libpng leaves out larger ones
 
 
 def read_blocks(reader: HeaderReader) -> dict[str, bytes]:
-    """Return the first block of each kind, without damaged ones and those after a wrong length."""
+    """Return the first block of each kind by libvips' name, without damaged ones and those after a wrong
+    length.
+    """
     blocks: dict[str, bytes] = {}
     with contextlib.suppress(CorruptImage):
         for chunk in read_chunks(reader):
@@ -70,6 +71,6 @@ def _raw_profile(keyword: bytes, text: bytes) -> tuple[str, bytes]:
         return "", b""
     _, _, digits = text.lstrip().split(b"\n", 2)
     block = bytes.fromhex(digits.decode("ascii"))
-    if block.startswith(_XMP_IN_APP1):
-        return XMP, block.removeprefix(_XMP_IN_APP1)
+    if block.startswith(XMP_PREFIX):
+        return XMP, block.removeprefix(XMP_PREFIX)
     return kind, block

@@ -8,7 +8,6 @@ from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core.formats.png import Png, small_reading
 from imgsvc_core.formats.png.metadata import read_blocks
 from imgsvc_core.formats.raster import Raster
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, open_lazily
 
@@ -19,9 +18,4 @@ def read(picture: Png, settings: LoadSettings) -> pyvips.Image | Raster:
     if pays and (raster := small_reading.read(picture)):
         return raster
     image = open_lazily("png", picture.source, settings, fail_on="error")
-    return attach_metadata(image, picture.header_reader) if settings.metadata else image
-
-
-def attach_metadata(image: pyvips.Image, reader: HeaderReader) -> pyvips.Image:
-    """Return the image with EXIF, XMP and IPTC of its file, also with what comes after the pixels."""
-    return attach(image, {f"{kind}-data": block for kind, block in read_blocks(reader).items()})
+    return attach(image, read_blocks(picture.header_reader)) if settings.metadata else image

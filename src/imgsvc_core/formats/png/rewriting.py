@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from imgsvc_core.formats.apng import Apng
 from imgsvc_core.formats.directory import read_orientation
-from imgsvc_core.formats.metadata import Blocks, beside_stored
+from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, beside_stored
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.header import SIGNATURE, make_chunk, read_chunks
-from imgsvc_core.formats.png.metadata import EXIF, XMP, XMP_KEYWORD, read_blocks
+from imgsvc_core.formats.png.metadata import XMP_KEYWORD, read_blocks
 from imgsvc_core.formats.settings import MetadataPolicy
 
 _KEPT = frozenset(
