@@ -46,7 +46,7 @@ from imgsvc_core.sources.kept_pixels import loaded
 from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
-from imgsvc_core.targets.encoding import encode, of_original
+from imgsvc_core.targets.encoding import digested, encode, of_original
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
 from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
 
@@ -459,10 +459,7 @@ def _kept(job: _Job, plan: Plan, data: bytes) -> _Made:
     """Return the result whose pixels are not decoded."""
     encoded = of_original(data)
     if job.digest:
-        import hashlib  # loads OpenSSL
-
-        info = attrs.evolve(encoded.info, sha256=hashlib.sha256(data).hexdigest())
-        encoded = attrs.evolve(encoded, info=info)
+        encoded = digested(encoded)
     now = time.perf_counter()
     return _Made(plan.info, plan, None, encoded, Timing.between(job.started, now, now, now))
 

@@ -13,6 +13,7 @@ from imgsvc_core.limits import Limits, check_output
 from imgsvc_core.processing import process, process_until
 from imgsvc_core.sources.receiving import Source
 from imgsvc_core.spec import Color, Output, Resize, Spec
+from imgsvc_core.spec.color import WHITE
 from imgsvc_core.spec.declare import Accepts, Parameters, declared, param
 from imgsvc_core.spec.geometry import PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WHITE = Color(255, 255, 255)
 _ONE = (str, bytes, bytearray, memoryview, os.PathLike, io.IOBase)
 
 
@@ -49,7 +49,7 @@ def contact_sheet(
     width: int = 240,
     height: int = 240,
     gap: int = 8,
-    background: Color | str = _WHITE,
+    background: Color | str = WHITE,
     output: Output | None = None,
     limits: Limits | None = None,
 ) -> Result[bytes]: ...
@@ -62,7 +62,7 @@ def contact_sheet(
     width: int = 240,
     height: int = 240,
     gap: int = 8,
-    background: Color | str = _WHITE,
+    background: Color | str = WHITE,
     output: Output | None = None,
     limits: Limits | None = None,
 ) -> Result[None]: ...
@@ -74,7 +74,7 @@ def contact_sheet(
     width: int = 240,
     height: int = 240,
     gap: int = 8,
-    background: Color | str = _WHITE,
+    background: Color | str = WHITE,
     output: Output | None = None,
     limits: Limits | None = None,
 ) -> Result[Any]:

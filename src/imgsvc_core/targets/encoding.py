@@ -49,11 +49,14 @@ def encode(
         encoded = _encode_best(image, plan.save, plan.save_exactly)
     if plan.original == "if smaller":
         encoded = _smaller(encoded, plan, original)
-    if not digest or encoded.data is None:
-        return encoded
-    import hashlib  # loads OpenSSL
+    return digested(encoded) if digest else encoded
 
-    info = attrs.evolve(encoded.info, sha256=hashlib.sha256(encoded.data).hexdigest())
+
+def digested(encoded: Encoded) -> Encoded:
+    """Return a file with ``sha256`` among its facts, unless it went to a target."""
+    if encoded.data is None:
+        return encoded
+    info = attrs.evolve(encoded.info, sha256=ByteSource(encoded.data).sha256())
     return attrs.evolve(encoded, info=info)
 
 

@@ -24,12 +24,6 @@ FloatArray = npt.NDArray[np.float64]
 Gain = float | white_balance.Triple | FloatArray
 
 
-def odd_power(x: FloatArray, exponent: float) -> FloatArray:
-    """Return |x| to a power, with the sign of x."""
-    result: FloatArray = np.sign(x) * np.abs(x) ** exponent
-    return result
-
-
 def decode(x: FloatArray) -> FloatArray:
     """Return the linear light of sRGB-encoded values (IEC 61966-2-1)."""
     size = np.abs(x)
@@ -80,7 +74,8 @@ def contrast(x: FloatArray, value: float) -> FloatArray:
 
 def gamma(x: FloatArray, value: float) -> FloatArray:
     """Apply a power law, -100 to 100: x to 2^-v. Positive values brighten the midtones."""
-    return odd_power(x, 2 ** (-value / 100))
+    result: FloatArray = np.sign(x) * np.abs(x) ** 2 ** (-value / 100)
+    return result
 
 
 def invert(x: FloatArray) -> FloatArray:
