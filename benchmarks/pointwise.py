@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 
 import pyvips
+from tests.support.colors import color_steps
 
 from benchmarks.harness import Bound, compare, print_series, timed, verdict
 from benchmarks.pictures import picture
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.plan.color.steps import ColorStep, adjustments
+from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust
 
@@ -85,7 +86,7 @@ def _one_by_one(photo: pyvips.Image, **adjust: float) -> Callable[[], object]:
 
 
 def _steps(**adjust: float) -> tuple[ColorStep, ...]:
-    return adjustments(Adjust(**adjust))  # type: ignore[arg-type]
+    return tuple(color_steps(Adjust(**adjust)))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

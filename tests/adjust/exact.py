@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust, Duotone, Filter, Isolate, Monochrome, Sepia
+from tests.support.colors import color_steps
 from tests.support.photos import Pixels, as_pixels, as_vips
 
 Floats = NDArray[np.float64]
@@ -29,8 +29,7 @@ _SEPIA = np.array([[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 
 def run(pixels: Pixels, *filters: Filter, **adjust: Any) -> Pixels:
     """The pixels after adjustments and filters, through libvips."""
     image = as_vips(pixels)
-    asked = steps.adjustments(Adjust(**adjust)), map(steps.filtering, filters)
-    stack = [step for step in itertools.chain(*asked) if step is not None]
+    stack = color_steps(Adjust(**adjust), *filters)
     gray = pixels.ndim == 2 or pixels.shape[2] < 3
     return as_pixels(apply_blocks(image, fold(stack, gray=gray)))
 

@@ -13,11 +13,12 @@ import skimage.data
 from imgsvc_core.pixels.enhance import measure
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.plan.color.grounds import flat_ground
-from imgsvc_core.plan.color.steps import CurveStep, VibranceStep, adjustments
+from imgsvc_core.plan.color.steps import CurveStep, VibranceStep
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, fold
 from imgsvc_core.spec import Adjust
 from tests.adjust.exact import decode, encode
 from tests.adjust.grounds import pictures
+from tests.support.colors import color_steps
 from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep, photo, ramp
 
 CASTS = {
@@ -185,11 +186,11 @@ def test_the_first_frame_of_an_animation_counts() -> None:
 
 def test_folds_with_the_adjustments() -> None:
     dull = spoiled(
-        as_pixels(apply_blocks(as_vips(photo("cat")), fold(adjustments(Adjust(saturation=-60))))), 0.5
+        as_pixels(apply_blocks(as_vips(photo("cat")), fold(color_steps(Adjust(saturation=-60))))), 0.5
     )
     steps = measure(as_vips(dull))
     assert isinstance(steps[-1], VibranceStep)
-    lut, matrix = fold((*steps, *adjustments(Adjust(saturation=20, invert=True))))
+    lut, matrix = fold((*steps, *color_steps(Adjust(saturation=20, invert=True))))
     assert isinstance(lut, LutBlock)
     assert isinstance(matrix, MatrixBlock)
 

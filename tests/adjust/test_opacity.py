@@ -11,6 +11,7 @@ from imgsvc_core.plan.filter_works import Opacity
 from imgsvc_core.plan.folding import fold
 from imgsvc_core.spec import Adjust, Sepia
 from tests.adjust.exact import COLORS, GRAYS
+from tests.support.colors import color_steps
 from tests.support.photos import Pixels, as_pixels, as_vips, cut_out, deep
 
 
@@ -42,7 +43,7 @@ def test_adds_alpha_where_there_is_none(pixels: Pixels) -> None:
 @pytest.mark.parametrize("kind", [lambda p: p, deep], ids=["8 bit", "16 bit"])
 def test_color_operations_leave_alpha(kind: type[Pixels]) -> None:
     pixels = kind(cut_out())
-    asked = steps.adjustments(Adjust(contrast=40, vibrance=50, invert=True))
+    asked = color_steps(Adjust(contrast=40, vibrance=50, invert=True))
     result = as_pixels(apply_blocks(as_vips(pixels), fold(asked)))
     assert (result[..., 3] == pixels[..., 3]).all()
     assert (result[..., :3] != pixels[..., :3]).any()

@@ -9,9 +9,9 @@ import pyvips
 
 from imgsvc_core.errors import UnsupportedOperation
 from imgsvc_core.pixels.pointwise import apply_blocks
-from imgsvc_core.plan.color import steps
 from imgsvc_core.plan.folding import Block, fold
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Sepia
+from tests.support.colors import color_steps
 from tests.support.photos import as_vips, astronaut, camera, cut_out, deep
 
 STACKS: dict[str, tuple[Adjust, tuple[Filter, ...]]] = {
@@ -27,8 +27,7 @@ STACKS: dict[str, tuple[Adjust, tuple[Filter, ...]]] = {
 
 def blocks_of(name: str, *, gray: bool = False) -> tuple[Block, ...]:
     adjust, filters = STACKS[name]
-    found = [*steps.adjustments(adjust), *map(steps.filtering, filters)]
-    return fold([step for step in found if step is not None], gray=gray)
+    return fold(color_steps(adjust, *filters), gray=gray)
 
 
 @pytest.mark.parametrize("name", STACKS)

@@ -16,6 +16,7 @@ from imgsvc_core.plan.color.steps import ColorStep, CurveStep
 from imgsvc_core.plan.folding import LutBlock, MatrixBlock, ToneBlock, fold
 from imgsvc_core.spec import Adjust, Color, Duotone, Filter, Isolate, Monochrome, Sepia
 from tests.adjust.exact import COLORS, GRAYS, exact, levels_off, run
+from tests.support.colors import color_steps
 from tests.support.photos import deep
 
 ALL_CURVES = {
@@ -32,8 +33,7 @@ CHROMATIC = {"vibrance": 40, "saturation": -20, "hue": 30}
 
 
 def stack(*filters: Filter, **adjust: Any) -> list[ColorStep]:
-    found = [*steps.adjustments(Adjust(**adjust)), *map(steps.filtering, filters)]
-    return [step for step in found if step is not None]
+    return color_steps(Adjust(**adjust), *filters)
 
 
 def kinds(blocks: tuple[object, ...]) -> list[type]:
