@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
@@ -34,6 +33,7 @@ from imgsvc_http.pipeline import Pipeline
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.receiving.account_presets import Presets, presets_finder
 from imgsvc_http.receiving.idempotency import AnswerStore
+from imgsvc_http.runtime.background import in_background, repeat
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.shared_memory import ChangeMark
@@ -56,7 +56,6 @@ from imgsvc_http.workers.pool import open_pool
 from imgsvc_stores import StorePool
 from imgsvc_urls.errors import SourceRefused
 
-_log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 30
 
 
@@ -286,26 +285,12 @@ async def sweeping(services: Services) -> AsyncIterator[None]:
     if not services.process.has_duties:
         yield
         return
-    sweeper = asyncio.create_task(_sweep(services))
-    try:
-        yield
-    finally:
-        sweeper.cancel()
-        await asyncio.wait([sweeper])
-
-
-async def _sweep(services: Services) -> None:
-    tasks: tuple[Callable[[], Awaitable[object]], ...] = (
+    works: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: services.pipeline.temporary.sweep(now()),
         lambda: services.preview_sources.sweep(now()),
         lambda: idempotency.purge(services.db, now()),
         lambda: reservations.give_back_lost(services.db),
         lambda: lease.forget_expired(services.db),
     )
-    while True:
-        for task in tasks:
-            try:
-                await task()
-            except Exception:  # of a database or a store; sweeping goes on
-                _log.exception("Sweeping failed; trying again in %s seconds.", _SWEEP_SECONDS)
-        await asyncio.sleep(_SWEEP_SECONDS)
+    async with in_background(*(repeat(_SWEEP_SECONDS, work, "Sweeping failed") for work in works)):
+        yield

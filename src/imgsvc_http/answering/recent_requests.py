@@ -19,6 +19,7 @@ from sqlalchemy import Connection, delete, select
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
+from imgsvc_http.runtime.background import in_background
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database, counting, insert, reading
 from imgsvc_http.state.tables import AccountRow, PastRequestRow
@@ -66,12 +67,10 @@ class RecentRequests:
     async def open(cls, db: Database) -> AsyncIterator[RecentRequests]:
         """Write what is noted until the block ends."""
         requests = cls(db)
-        writing = asyncio.create_task(requests._write_often())
         try:
-            yield requests
+            async with in_background(requests._write_often()):
+                yield requests
         finally:
-            writing.cancel()
-            await asyncio.wait([writing])
             await requests.write()
 
     async def of(self, account_id: str) -> list[RecentRequest]:

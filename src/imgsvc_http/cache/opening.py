@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -14,6 +13,7 @@ from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.cache.purging import watch
+from imgsvc_http.runtime.background import in_background
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.settings import Settings
 from imgsvc_http.state.database import Database
@@ -66,13 +66,11 @@ async def open_cache(
     )
     await cache.catch_up()
     longest = own.max_seconds + max(own.stale_seconds, own.stale_error_seconds)
-    tasks = [asyncio.create_task(watch(cache, db, timedelta(seconds=longest, days=1)))]
+    works = [watch(cache, db, timedelta(seconds=longest, days=1))]
     if place is not None:
-        tasks.append(asyncio.create_task(place.run()))
+        works.append(place.run())
     try:
-        yield cache
+        async with in_background(*works):
+            yield cache
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await cache.close()

@@ -12,6 +12,7 @@ from datetime import datetime
 import attrs
 
 from imgsvc_http.answering.errors import Refusal, refusal
+from imgsvc_http.runtime.background import in_background
 from imgsvc_http.runtime.clock import month_of, now
 from imgsvc_http.runtime.completion import run_to_completion
 from imgsvc_http.state import accounts, reservations
@@ -61,12 +62,10 @@ class QuotaCounts:
     async def open(cls, db: Database, lease: Lease) -> AsyncIterator[QuotaCounts]:
         """Write what is counted until the block ends, and then give back what is reserved."""
         counts = cls(db, lease)
-        writing = asyncio.create_task(counts._write_often())
         try:
-            yield counts
+            async with in_background(counts._write_often()):
+                yield counts
         finally:
-            writing.cancel()
-            await asyncio.wait([writing])
             for reservation in counts._reserved.values():
                 reservation.asked = 0
             await counts.write()

@@ -21,6 +21,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from imgsvc_http.runtime.background import in_background
 from imgsvc_http.state.database import Database, counting, insert, reading
 from imgsvc_http.state.tables import LeaseRow, UtcDateTime
 
@@ -56,12 +57,10 @@ class Lease:
         """Hold a lease until the block ends."""
         lease = cls(db, duration)
         await lease.renew()
-        renewing = asyncio.create_task(lease._renew_often())
         try:
-            yield lease
+            async with in_background(lease._renew_often()):
+                yield lease
         finally:
-            renewing.cancel()
-            await asyncio.wait([renewing])
             await lease.give_up()
 
     @property

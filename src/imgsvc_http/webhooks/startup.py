@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 from imgsvc_http.fetching.address_guard import AddressGuard
+from imgsvc_http.runtime.background import in_background, repeat
 from imgsvc_http.services import Services
 from imgsvc_http.storage.pending_uploads import PendingUploads
 from imgsvc_http.webhooks import records
@@ -25,6 +26,7 @@ _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _RETRY_SECONDS = 5
 _SINGLE_NODE = "imgsvc"
+_NOT_DELETED = "What webhooks left was not deleted"
 
 
 @contextlib.asynccontextmanager
@@ -32,19 +34,17 @@ async def open_webhooks(services: Services) -> AsyncIterator[Webhooks]:
     """Accept webhooks, and work on them in the first process, until the block ends."""
     webhooks = _webhooks(services)
     engine = webhooks.engine
-    tasks: list[asyncio.Task[None]] = []
+    works = []
     if services.process.has_duties:
-        tasks = [
-            asyncio.create_task(_run(services, webhooks)),
-            asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_old)),
-            asyncio.create_task(_repeat(_CLEANUP_SECONDS, webhooks.delete_orphans)),
+        works = [
+            _run(services, webhooks),
+            repeat(_CLEANUP_SECONDS, webhooks.delete_old, _NOT_DELETED),
+            repeat(_CLEANUP_SECONDS, webhooks.delete_orphans, _NOT_DELETED),
         ]
     try:
-        yield webhooks
+        async with in_background(*works):
+            yield webhooks
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await engine.stop(services.settings.server.shutdown_seconds)
         await webhooks.deliverer.close()
 
@@ -66,7 +66,7 @@ async def _run(services: Services, webhooks: Webhooks) -> None:
         except Exception:  # of the database, which may come back
             _log.exception("Webhooks do not run; trying again in %g seconds.", _RETRY_SECONDS)
             await asyncio.sleep(_RETRY_SECONDS)
-    await asyncio.gather(watch(db, engine), _repeat(_FINISHED_SECONDS, engine.delete_finished))
+    await asyncio.gather(watch(db, engine), repeat(_FINISHED_SECONDS, engine.delete_finished, _NOT_DELETED))
 
 
 def _webhooks(services: Services) -> Webhooks:
@@ -83,12 +83,3 @@ def _webhooks(services: Services) -> Webhooks:
         f"{settings.temporary_url.rstrip('/')}-pending", seconds=settings.temporary.call_seconds
     )
     return Webhooks(services, engine, deliverer, uploads)
-
-
-async def _repeat(seconds: float, clean_up: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await clean_up()
-        except Exception:  # of a database or a store; cleaning goes on
-            _log.exception("What webhooks left was not deleted; trying again in %g seconds.", seconds)
-        await asyncio.sleep(seconds)
