@@ -115,8 +115,10 @@ async def snapshot(services: Services) -> Snapshot:
     workers, queue = services.pipeline.workers, services.pipeline.workers.queue
     disk = shutil.disk_usage(services.settings.server.state_folder)
     found: dict[Metric, Mapping[tuple[str, ...], float]] = {
-        metrics.QUEUE: {(name,): queue.waiting_of(background=late) for name, late in _CLASSES.items()},
-        metrics.QUEUE_OLDEST: {(name,): queue.oldest_of(background=late) for name, late in _CLASSES.items()},
+        metrics.QUEUE: {(name,): queue.waiting(background=late) for name, late in _CLASSES.items()},
+        metrics.QUEUE_OLDEST: {
+            (name,): queue.oldest_seconds(background=late) for name, late in _CLASSES.items()
+        },
         metrics.RUNNING: {(): queue.running},
         metrics.WORKER_ENDS: {(reason,): count for reason, count in workers.ends.items()},
         metrics.LOST_LINES: {(): lost_lines()},

@@ -81,7 +81,7 @@ class Slot:
         assert self.granted is not None
         try:
             if not self.granted.done():
-                async with asyncio.timeout(self._queue.patience(self)):
+                async with asyncio.timeout(None if self.account.background else self._queue.seconds):
                     await self.granted
             self.granted.result()
         except TimeoutError:
@@ -135,7 +135,7 @@ class FairQueue:
         self._extra = extra
         self._patient = slots if patient is None else patient
         self._room = room
-        self._seconds = seconds
+        self.seconds = seconds
         self._clock = clock
         self.running = 0
         """The number of requests that have a slot."""
@@ -144,21 +144,11 @@ class FairQueue:
         self._lines = {background: _Line() for background in (False, True)}
         self._last_start = 0.0
 
-    @property
-    def waiting(self) -> int:
-        """The number of requests that wait for a slot, without background requests."""
-        return self.waiting_of(background=False)
-
-    def waiting_of(self, *, background: bool) -> int:
+    def waiting(self, *, background: bool = False) -> int:
         """Return the number of requests that wait for a slot, either in the background or not."""
         return self._lines[background].waiting
 
-    @property
-    def oldest_seconds(self) -> float:
-        """How long the oldest waiting request has waited, without background requests."""
-        return self.oldest_of(background=False)
-
-    def oldest_of(self, *, background: bool) -> float:
+    def oldest_seconds(self, *, background: bool = False) -> float:
         """Return for how many seconds the oldest request has waited, either in the background or not."""
         heads = [account.waiting[0].since for account in self._of(background) if account.waiting]
         return self._clock() - min(heads) if heads else 0.0
@@ -166,10 +156,10 @@ class FairQueue:
     @property
     def stands_still(self) -> bool:
         """True if requests wait, and none has started for half as long as one may wait."""
-        if self._seconds is None:
+        if self.seconds is None:
             return False
-        since = max(self._last_start, self._clock() - self.oldest_seconds)
-        return self.waiting > 0 and self._clock() - since > self._seconds / 2
+        since = max(self._last_start, self._clock() - self.oldest_seconds())
+        return self.waiting() > 0 and self._clock() - since > self.seconds / 2
 
     def check_room(self, name: str) -> None:
         """Raise `QueueFull` if another request of the account would be turned away at once."""
@@ -212,10 +202,6 @@ class FairQueue:
         self._start_next()
         self._drop_newest_of_longest()
         return False
-
-    def patience(self, slot: Slot) -> float | None:
-        """Return how many seconds a request waits for a slot."""
-        return None if slot.account.background else self._seconds
 
     def _account(self, key: tuple[str, bool], now: float) -> _Account:
         account = self._accounts.get(key)
@@ -289,7 +275,7 @@ class FairQueue:
         return [account for account in self._accounts.values() if account.background == background]
 
     def _drop_newest_of_longest(self) -> None:
-        if self.waiting > self._room:
+        if self.waiting() > self._room:
             longest = max(self._of(background=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
             self._lines[False].waiting -= 1

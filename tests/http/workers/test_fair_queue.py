@@ -115,7 +115,7 @@ async def test_an_account_of_which_nothing_runs_gets_an_extra_slot() -> None:
             assert queue.running == 3
             second = asyncio.create_task(holding(queue, "third").__aenter__())
             await settle()
-            assert queue.waiting == 2
+            assert queue.waiting() == 2
         await asyncio.wait_for(second, 60)
         waiting.cancel()
 
@@ -126,7 +126,7 @@ async def test_a_background_request_waits_in_its_own_line_and_takes_no_extra_slo
         await stack.enter_async_context(queue.slot("a"))
         background = [asyncio.create_task(queue.slot("b", background=True).__aenter__()) for _ in range(5)]
         await settle()
-        assert (queue.running, queue.waiting) == (1, 0)
+        assert (queue.running, queue.waiting()) == (1, 0)
         async with asyncio.timeout(60):
             await stack.enter_async_context(queue.slot("b"))
     await settle()
@@ -151,11 +151,11 @@ async def test_who_fills_the_queue_loses_the_newest_request() -> None:
         with pytest.raises(QueueFull):
             await tasks[3]
         assert not modest.done()
-        assert queue.waiting == 4
+        assert queue.waiting() == 4
         for task in (*tasks, modest):
             task.cancel()
         await asyncio.gather(*tasks, modest, return_exceptions=True)
-        assert queue.waiting == 0
+        assert queue.waiting() == 0
 
 
 async def test_waiting_ends_with_the_time_for_it() -> None:
@@ -163,7 +163,7 @@ async def test_waiting_ends_with_the_time_for_it() -> None:
     async with holding(queue, "other"):
         with pytest.raises(WaitedTooLong):
             await queue.slot("late").__aenter__()
-        assert queue.waiting == 0
+        assert queue.waiting() == 0
 
 
 async def test_a_time_out_of_the_work_is_not_one_of_waiting() -> None:
@@ -181,7 +181,7 @@ async def test_cancelling_gives_turn_and_place_back() -> None:
         await settle()
         first.cancel()
         await settle()
-        assert queue.waiting == 0
+        assert queue.waiting() == 0
     assert queue.running == 0
 
     async with holding(queue, "other"):
@@ -205,7 +205,7 @@ async def test_the_queue_tells_when_it_stands_still() -> None:
         await settle()
         assert not queue.stands_still
         clock.now = 104.0
-        assert queue.oldest_seconds == 4.0
+        assert queue.oldest_seconds() == 4.0
         assert not queue.stands_still
         clock.now = 106.0
         assert queue.stands_still

@@ -350,7 +350,7 @@ async def test_cancelling_in_the_queue_costs_no_worker(tmp_path: Path) -> None:
         before, end = await pid_of(pool), tmp_path / "end"
         first = asyncio.create_task(pool.run(tasks.WaitFor(str(end)), SOURCE, account="a"))
         second = asyncio.create_task(pool.run(tasks.Sleep(60), SOURCE, account="a"))
-        while not pool.queue.waiting:
+        while not pool.queue.waiting():
             await asyncio.sleep(0)
         second.cancel()
         end.touch()
