@@ -172,23 +172,26 @@ class Pipeline:
         *,
         layers: LayerPictures,
         accept: str | None = None,
+        is_told: bool = False,
     ) -> TaskResult:
         """Process a source, and give the picture back without storing it. It counts as in `process`.
 
-        ``layers`` are the pictures that the request names by URL.
+        Args:
+            source: the source.
+            spec: what to do.
+            limits: the limits of the work.
+            count: counts the picture of an account.
+            layers: the pictures that the request names by URL.
+            accept: the formats that the client accepts, for the output format ``auto``.
+            is_told: whether to tell of the picture instead, as `Describe` does.
 
         Raises:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        task = Process(
-            name=source.name,
-            spec=spec,
-            limits=limits,
-            watermarks=await self._pictures(count.account_id, spec, layers),
-            accept=accept,
-            digest=False,
-        )
+        watermarks = await self._pictures(count.account_id, spec, layers)
+        known: Any = {"name": source.name, "spec": spec, "limits": limits, "watermarks": watermarks}
+        task = Describe(accept=accept, **known) if is_told else Process(accept=accept, digest=False, **known)
         return await self._run(task, source, count)
 
     async def preview(
@@ -267,26 +270,6 @@ class Pipeline:
             plan=request.plan,
             ignored=source.ignored,
         )
-
-    async def describe(
-        self,
-        source: Source,
-        spec: Spec,
-        limits: Limits,
-        count: Count,
-        *,
-        layers: LayerPictures,
-        accept: str | None = None,
-    ) -> TaskResult:
-        """Tell of the picture of a source, as `Describe` does. The arguments and counting are as in `render`.
-
-        Raises:
-            ImgsvcError: the picture cannot be processed.
-            Refusal: the quota is used up, or too many requests wait.
-        """
-        named = await self._pictures(count.account_id, spec, layers)
-        task = Describe(name=source.name, spec=spec, limits=limits, watermarks=named, accept=accept)
-        return await self._run(task, source, count)
 
     async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
         """Return what a URL of another service asks of a source, as `Translate` gives it.

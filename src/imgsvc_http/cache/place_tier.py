@@ -83,7 +83,7 @@ class PlaceTier:
         self._alone = alone
         default_seconds = _GATHER_SECONDS if alone else _GATHER_SECONDS_SHARED
         self._gather_seconds = default_seconds if gather_seconds is None else gather_seconds
-        self.is_purged: Callable[[Entry], bool] = _never
+        self.is_purged: Callable[[Entry], bool] = lambda _: False
         """Tells if an entry has been purged since it was begun."""
         self._clock = clock
         self._keys = KeyFilter() if alone else None
@@ -317,10 +317,6 @@ def _touch(fs: object, root: str, touched: Mapping[str, tuple[str, str, float]])
         for key, (account, source, moment) in touched.items()
     }
     files.touch(fs, root, used)
-
-
-def _never(entry: Entry) -> bool:
-    return False
 
 
 def _read(fs: object, root: str, key: str, source: bytes) -> Entry | None:

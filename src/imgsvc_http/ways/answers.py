@@ -36,18 +36,13 @@ _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 }
 _EXPOSED = "Content-DPR, Content-Length, Content-Range, ETag, Server-Timing, X-Request-Id"
-_PREFLIGHT = {
+PREFLIGHT = {
     **_FOR_ALL,
     "Access-Control-Allow-Methods": "GET, HEAD",
     "Access-Control-Allow-Headers": f"{', '.join(CONDITIONS)}, If-Range, Range, {DPR}, {WIDTH}, {SAVE_DATA}",
     "Access-Control-Max-Age": "86400",
     "Allow": "GET, HEAD, OPTIONS",
 }
-
-
-def preflight() -> Response:
-    """Return the answer to a browser that asks if a script may load pictures."""
-    return Response(HTTPStatus.NO_CONTENT, _PREFLIGHT, b"")
 
 
 def not_modified(call: Call, headers: Mapping[str, str], modified: float | None) -> Response | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 import attrs
 
@@ -140,12 +141,12 @@ async def deliver(
 
 async def preflight(call: Call) -> Response:
     """Allow scripts of all sites to load pictures."""
-    return answers.preflight()
+    return Response(HTTPStatus.NO_CONTENT, answers.PREFLIGHT, b"")
 
 
 async def info_preflight(call: Call) -> Response:
     """Allow scripts of all sites to read facts of pictures."""
-    return answers.preflight()
+    return await preflight(call)
 
 
 _PARAMETERS = (

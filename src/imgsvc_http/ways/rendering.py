@@ -150,7 +150,9 @@ async def _make(services: Services, order: Order, known: Picture | None) -> _Mad
     )
     with phase("fetch"):
         renewed = None if known is None else await layers.renewed(known.facts.get(_LAYERS, {}), asking)
-        identity = None if known is None or renewed is None else _identity_of(known)
+        identity = None
+        if known is not None and renewed is not None:
+            identity = Identity(known.identity, conditions=known.conditions)
         opened, release = await services.origins.open(order.source, identity, asking)
     try:
         if isinstance(opened, NotModified):
@@ -172,11 +174,6 @@ async def _make(services: Services, order: Order, known: Picture | None) -> _Mad
         facts={NAME: made.facts["name"], **({_LAYERS: seen} if seen else {})},
     )
     return picture, opened.headers, pictures.headers
-
-
-def _identity_of(picture: Picture) -> Identity:
-    """Return the identity of the source that a picture was made of."""
-    return Identity(picture.identity, conditions=picture.conditions)
 
 
 async def _limit_misses(services: Services, account_id: str) -> None:
@@ -202,8 +199,10 @@ async def _rendered(
         spec = restore(told.facts["request"])
     layers = await services.pipeline.layers.fetch(spec, asking)
     count = quota.Count(services.quota, account_id)
-    make = services.pipeline.describe if order.is_told else services.pipeline.render
-    return await make(source, spec, limits, count, layers=layers, accept=order.accept), layers
+    made = await services.pipeline.render(
+        source, spec, limits, count, layers=layers, accept=order.accept, is_told=order.is_told
+    )
+    return made, layers
 
 
 def _shown(source: AnySource) -> str:
