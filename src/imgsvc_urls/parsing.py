@@ -133,7 +133,11 @@ def read_options(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], tupl
         Problem(name, f"Option '{name[:_MAX_SHOWN]}' must be given once", f"got it {count} times")
         for name, count in _repeated(names)
     ]
-    problems += [_bad_preset(name) for name in presets if not PRESET_NAME.fullmatch(name)]
+    problems += [
+        Problem(PRESET, f"The name of a preset must be {PRESET_NAME_EXPECTATION}", f"got {shown(name)}")
+        for name in presets
+        if not PRESET_NAME.fullmatch(name)
+    ]
     problems += [
         Problem(PRESET, f"Preset '{name[:_MAX_SHOWN]}' must be given once", f"got it {count} times")
         for name, count in _repeated(presets)
@@ -200,7 +204,3 @@ def _advice(name: str) -> str:
 
     near = get_close_matches(name, URL_OPTIONS, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
-
-
-def _bad_preset(name: str) -> Problem:
-    return Problem(PRESET, f"The name of a preset must be {PRESET_NAME_EXPECTATION}", f"got {shown(name)}")

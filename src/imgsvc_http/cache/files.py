@@ -14,6 +14,7 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -75,7 +76,7 @@ class Scan:
         self.oldest.reverse()
 
     def _forget_newest(self, most: int) -> None:
-        self.oldest = sorted(self.oldest, key=_last_use)[:most]
+        self.oldest = sorted(self.oldest, key=attrgetter("used_at"))[:most]
 
 
 def name_of(source: bytes, key: str) -> str:
@@ -224,7 +225,3 @@ def _sweep(folder: str) -> None:
             with contextlib.suppress(FileNotFoundError):
                 if left.stat().st_mtime < before:
                     os.unlink(left.path)
-
-
-def _last_use(file: StoredFile) -> int:
-    return file.used_at

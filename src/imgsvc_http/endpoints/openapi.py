@@ -136,11 +136,11 @@ def _failure(status: int, headers: Mapping[str, str], *, binary: bool) -> dict[s
 
 
 def _headers(docs: Mapping[str, str]) -> dict[str, Any]:
-    return {name: {"description": text, "schema": _header_schema(name)} for name, text in docs.items()}
-
-
-def _header_schema(name: str) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 0} if name in _NUMBERS else {"type": "string"}
+    number, text = {"type": "integer", "minimum": 0}, {"type": "string"}
+    return {
+        name: {"description": doc, "schema": number if name in _NUMBERS else text}
+        for name, doc in docs.items()
+    }
 
 
 def _parameters(route: Route, names: HeaderNames) -> Iterator[dict[str, Any]]:

@@ -67,14 +67,10 @@ async def put(call: Call) -> PresetAnswer:
 
 async def delete(call: Call) -> DeletedPreset:
     """Delete a preset of the account. Requests that name it are refused from then on."""
-    services, account_id, name = (
-        call.services,
-        call.account,
-        call.request.match_info["name"],
-    )
-    if not await presets.remove(services.db, account_id, name):
+    name = call.request.match_info["name"]
+    if not await presets.remove(call.services.db, call.account, name):
         raise refusal("not_found", what="preset")
-    services.presets.note_change()
+    call.services.presets.note_change()
     return DeletedPreset(name=name)
 
 

@@ -56,7 +56,7 @@ def is_public(address: Address) -> bool:
 
 
 def _within(address: Address, networks: Iterable[Network]) -> bool:
-    return any(address in network for network in networks if network.version == address.version)
+    return any(address in network for network in networks)
 
 
 def _normalized(host: str) -> str:

@@ -114,5 +114,5 @@ def _check_scope(access: Access, principal: Principal | None) -> None:
 
 def too_many(rate: RateState) -> Refusal:
     """Return the error of a request that exceeds a rate."""
-    refused = refusal("rate_limit_exceeded", seconds=rate.retry_seconds)
+    refused = refusal("rate_limit_exceeded", seconds=rate.reset_seconds)
     return attrs.evolve(refused, headers={**refused.headers, **rate.headers})

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from aiohttp import web
 from multidict import CIMultiDictProxy
 
+from imgsvc_http.gate.addresses import is_within
 from imgsvc_http.settings.sections import Networks
 
 _FOR, _PROTO, _FORWARDED = "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded"
@@ -26,7 +27,7 @@ def client_of(request: web.BaseRequest, proxies: Networks) -> tuple[str, bool]:
     Reports of proxies count as far as the proxies can be trusted. In a list, the address of the client comes
     first.
     """
-    if not proxies or not _is_trusted(request, proxies):
+    if not proxies or not is_within(request.remote or "", proxies):
         return request.remote or "", request.secure
     told = _told(request.headers, _PROTO, "proto")
     is_secure = told[0].lower() == "https" if told else request.secure
@@ -67,11 +68,3 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     found = _WITH_PORT.fullmatch(text)
     address = ipaddress.ip_address((found[1] or found[2]) if found else text)
     return getattr(address, "ipv4_mapped", None) or address
-
-
-def _is_trusted(request: web.BaseRequest, proxies: Networks) -> bool:
-    try:
-        address = ipaddress.ip_address(request.remote or "")
-    except ValueError:
-        return False
-    return any(address in network for network in proxies)

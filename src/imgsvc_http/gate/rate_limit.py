@@ -35,11 +35,6 @@ class RateState:
     allowed: bool
 
     @property
-    def retry_seconds(self) -> int:
-        """After how many seconds a refused request may be sent again; 0 if it was allowed."""
-        return 0 if self.allowed else self.reset_seconds
-
-    @property
     def headers(self) -> dict[str, str]:
         """The headers that tell it."""
         return {
@@ -203,10 +198,6 @@ class Rates:
         if kind != "requests" and is_within(address, self.not_counted):
             return limiter.unused()
         return await limiter.hit(f"{_OF_ADDRESSES[kind]}:{client_network(address)}")
-
-    async def count_miss(self, account_id: str) -> RateState:
-        """Count a picture by URL that is made for an account."""
-        return await self.misses.hit(f"misses:{account_id}")
 
     async def close(self) -> None:
         """Close the connections to the cache."""

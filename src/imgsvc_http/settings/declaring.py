@@ -189,7 +189,10 @@ def _masked(kind: Kind, plain: Any) -> Any:
     if isinstance(kind, Origins):
         return {name: _masked_origin(item) for name, item in plain.items()}
     if isinstance(kind, Dialects):
-        return {name: _masked_dialect(item) for name, item in plain.items()}
+        return {  # all settings that are a dialect's own may be secret
+            name: {key: value if key in OF_ALL else MASK for key, value in item.items()}
+            for name, item in plain.items()
+        }
     if isinstance(kind, Url):
         return _without_secrets(plain)
     return MASK if plain else plain
@@ -200,11 +203,6 @@ def _masked_origin(plain: str | Mapping[str, Any]) -> Any:
     if isinstance(plain, str):
         return _without_secrets(plain)
     return {name: _without_secrets(value) if name == "url" else MASK for name, value in plain.items()}
-
-
-def _masked_dialect(plain: Mapping[str, Any]) -> Any:
-    """Return the settings of a dialect; all that are its own may be secret."""
-    return {name: value if name in OF_ALL else MASK for name, value in plain.items()}
 
 
 def _without_secrets(url: str) -> str:

@@ -182,7 +182,7 @@ async def _limit_misses(services: Services, account_id: str) -> None:
     Raises:
         Refusal: too many were made for the account.
     """
-    rate = await services.rates.count_miss(account_id)
+    rate = await services.rates.misses.hit(f"misses:{account_id}")
     if not rate.allowed:
         raise too_many(rate)
 
