@@ -10,8 +10,10 @@ from urllib.parse import unquote
 
 import attrs
 
+from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.plan.encoding import accept_weights
 from imgsvc_core.spec.kinds import Kind, Matching
+from imgsvc_urls.errors import DialectError
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -108,6 +110,15 @@ def preferred_format(accept: str, names: Sequence[str]) -> str | None:
     weights = accept_weights(accept)
     wanted = [name for name in names if weights.get(f"image/{name}")]
     return max(wanted, key=lambda name: weights[f"image/{name}"]) if wanted else None
+
+
+def decoded(text: str, status: int = 400) -> str:
+    """Return a text without its percent-encoding. Bytes that are not UTF-8 are an error with a status."""
+    try:
+        return unquote(text, errors="strict") if "%" in text else text
+    except UnicodeDecodeError:
+        message = f"The URL must be percent-encoded UTF-8, got {shown(text)}."
+        raise DialectError(message, status=status) from None
 
 
 def decoded_if_possible(text: str) -> str:

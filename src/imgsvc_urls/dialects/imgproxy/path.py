@@ -6,7 +6,6 @@ import base64
 import hmac
 import re
 from collections.abc import Iterable, Sequence
-from urllib.parse import unquote
 
 import attrs
 
@@ -15,7 +14,7 @@ from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND
 from imgsvc_urls.dialects.imgproxy.options import Segment
 from imgsvc_urls.dialects.imgproxy.sources import decrypted
-from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, is_one_of
+from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, decoded, is_one_of
 from imgsvc_urls.errors import DialectError
 
 _LOST_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
@@ -90,13 +89,15 @@ def split(
     segments = text.removeprefix("/").split("/")
     if only_presets:
         presets, *rest = segments
-        return [("preset", _decoded(presets).split(separator))], _source(rest, names_file, encryption_key)
+        return [("preset", decoded(presets, NOT_FOUND).split(separator))], _source(
+            rest, names_file, encryption_key
+        )
     if segments[0] in _BASIC_FORM:
         message = "The old form of URLs, /type/width/height/gravity/enlarge/, is not supported: use options."
         raise DialectError(message, status=NOT_FOUND)
     options: list[Segment] = []
     for segment in segments:
-        name, *arguments = _decoded(segment).split(separator)
+        name, *arguments = decoded(segment, NOT_FOUND).split(separator)
         if not arguments:
             break
         options.append((name, arguments))
@@ -107,7 +108,7 @@ def _source(segments: Sequence[str], names_file: bool, encryption_key: bytes | N
     head, rest = (segments[0], segments[1:]) if segments else ("", ())
     if head == "plain" and rest:
         text, extension = _with_extension("/".join(rest), "@")
-        return SourceText(_decoded(text), extension)
+        return SourceText(decoded(text, NOT_FOUND), extension)
     encrypted = head == "enc" and bool(rest)
     parts = rest if encrypted else segments
     if names_file and len(parts) > 1:
@@ -142,12 +143,4 @@ def _decrypted(text: str, key: bytes | None) -> str:
         return decrypted(text, key)
     except ValueError:
         message = f"The source after enc/ must be encrypted with the key of this service, got {shown(text)}."
-        raise DialectError(message, status=NOT_FOUND) from None
-
-
-def _decoded(text: str) -> str:
-    try:
-        return unquote(text, errors="strict") if "%" in text else text
-    except UnicodeDecodeError:
-        message = f"The URL must be percent-encoded UTF-8, got {shown(text)}."
         raise DialectError(message, status=NOT_FOUND) from None

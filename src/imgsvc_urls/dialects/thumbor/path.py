@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, is_one_of
+from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, decoded, is_one_of
 from imgsvc_urls.errors import DialectError
 
 UNSAFE = "unsafe"
@@ -125,7 +125,7 @@ def split(text: str) -> Parts:
         halign=found["halign"] or "center",
         valign=found["valign"] or "middle",
         filters=_filters(found["filters"]),
-        image=_decoded(found["image"]),
+        image=decoded(found["image"]),
     )
 
 
@@ -158,10 +158,3 @@ def _filters(text: str | None) -> tuple[str, ...]:
         return ()
     *first, last = text.split("):")
     return (*(f"{item})" for item in first), last)
-
-
-def _decoded(text: str) -> str:
-    try:
-        return unquote(text, errors="strict") if "%" in text else text
-    except UnicodeDecodeError:
-        raise DialectError(f"The URL must be percent-encoded UTF-8, got {shown(text)}.") from None
