@@ -91,16 +91,14 @@ async def once(
 
     Args:
         store: where answers are kept.
-        request: the request, which may have a key in its header.
+        request: the request, which has the key in its header.
         account_id: the account that sends it.
         parts: gives what distinguishes this request from others with the same key.
         work: gives the answer, or fails. A failure that repeating the request cannot change is kept
             as well. Work that makes a record keeps its answer in the same transaction.
         failure: gives the answer that tells an error.
     """
-    key = request.headers.get(PARAMETER.name)
-    if key is None:
-        return await work(keep_nothing)
+    key = request.headers[PARAMETER.name]
     digest = fingerprint(request.method.encode(), request.path.encode(), *await parts())
 
     async def give_up(claimed: KeyClaim | Response) -> None:

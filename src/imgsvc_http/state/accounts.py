@@ -83,24 +83,19 @@ _UNCOUNT = (
 )
 
 
-@writing
-def create(
-    connection: Connection, *, company: str, plan: str, period: str, quota: int, now: datetime
-) -> Account:
-    """Create an account; `SpecError` if a value cannot be kept."""
-    return create_in(connection, company=company, plan=plan, period=period, quota=quota, now=now)
-
-
 def create_in(
     connection: Connection, *, company: str, plan: str, period: str, quota: int, now: datetime
 ) -> Account:
-    """Create an account within a transaction."""
+    """Create an account within a transaction; `SpecError` if a value cannot be kept."""
     for name, value in (("company", company), ("plan", plan), ("period", period)):
         check_text("Account", name, value, maximum=_TEXT_LENGTH)
     check("Account", "quota", QUOTA, quota)
     account = Account(id=str(uuid4()), company=company, plan=plan, period=period, quota=quota, created_at=now)
     connection.execute(insert(AccountRow), attrs.asdict(account))
     return account
+
+
+create = writing(create_in)
 
 
 @reading

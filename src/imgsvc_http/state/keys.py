@@ -55,8 +55,7 @@ class NewKey:
 _COLUMNS = tuple(getattr(ApiKeyRow, field.name) for field in attrs.fields(ApiKey))
 
 
-@writing
-def create(
+def create_in(
     connection: Connection,
     account_id: str,
     *,
@@ -64,14 +63,11 @@ def create(
     scopes: Iterable[str] = DEFAULT_SCOPES,
     now: datetime,
 ) -> NewKey:
-    """Create a key of an account; `SpecError` for an unknown scope or a name that cannot be kept."""
-    return create_in(connection, account_id, name=name, scopes=scopes, now=now)
+    """Create a key of an account within a transaction.
 
-
-def create_in(
-    connection: Connection, account_id: str, *, name: str, scopes: Iterable[str], now: datetime
-) -> NewKey:
-    """Create a key of an account within a transaction."""
+    Raises:
+        SpecError: a scope is unknown, or the name cannot be kept.
+    """
     check_text("Key", "name", name, minimum=0, maximum=_NAME_LENGTH)
     secret = _new_secret()
     key = ApiKey(
@@ -85,6 +81,9 @@ def create_in(
     values = {**attrs.asdict(key), "scopes": list(key.scopes), "digest": digest_of(secret)}
     connection.execute(insert(ApiKeyRow), values)
     return NewKey(key, secret)
+
+
+create = writing(create_in)
 
 
 @reading
