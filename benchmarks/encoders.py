@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.encoders docs/quality.md`` also writes the table there, and with a number behind it
 takes only so many pictures of each kind. Each picture of `benchmarks.corpus` is encoded at our default
-quality, in some formats also with another effort. Others encode it at two qualities, and their bytes at our
+quality, in some formats also with another effort. Others encode it at several qualities. Their bytes at our
 score are interpolated, or left out where the score is far beyond theirs. Transparent pictures are laid on
 white. PNG has no loss, so that only bytes and time count.
 """
@@ -37,12 +37,13 @@ from imgsvc_core.similarity.ssimulacra2 import Original
 ROUNDS = 3
 ENOUGH = 0.1  # seconds of CPU in which rounds are not worth repeating
 QUALITIES: Mapping[str, Sequence[int]] = {
-    "jpg": (70, 85),
-    "webp": (70, 85),
-    "avif": (50, 75),
-    "jxl": (60, 75),
+    "jpg": range(60, 93, 8),
+    "webp": range(60, 93, 8),
+    "avif": range(44, 77, 8),
+    "jxl": range(44, 77, 8),
     "png": (0,),
 }
+"""The qualities of the others: close to each other, as bytes grow faster than scores."""
 EFFORTS: Mapping[str, tuple[Sequence[int], str]] = {"avif": ((2, 5), "sharp"), "png": ((8,), "oxipng")}
 """Efforts beside the default, and the other encoder that they are measured beside."""
 MARKS = ("<!-- encoders -->", "<!-- end of encoders -->")
