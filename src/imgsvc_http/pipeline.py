@@ -137,9 +137,8 @@ class Pipeline:
         credentials = await self._credentials(account_id, request.store)
         permanent = await self._permanent(account_id, request)
         target = None if permanent or request.store else await self.temporary.local_target(now())
-        layers = await self._layers(account_id, request)
         path = target.path if target else None
-        task = await self._task(account_id, request, source, layers, accept=accept, target=path)
+        task, layers_ms = await self._task(account_id, request, source, accept=accept, target=path)
         async with count:
             outcome = await self.workers.run(task, source.path, account=account_id, background=background)
             facts = outcome.facts
@@ -151,7 +150,7 @@ class Pipeline:
                 with phase("store"):
                     url, expires_at = await self._store(request.store, credentials, permanent, outcome)
                 facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
-        timing = {"fetch": round(source.fetch_ms + layers.fetch_ms, 3), **facts["timing"]}
+        timing = {"fetch": round(source.fetch_ms + layers_ms, 3), **facts["timing"]}
         self.recent.note_result(
             account_id,
             id_,
@@ -219,12 +218,10 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = count.account_id
-        layers = await self._layers(account_id, request)
-        task = await self._task(account_id, request, source, layers, accept=accept)
+        task, layers_ms = await self._task(count.account_id, request, source, accept=accept)
         outcome = await self._run(task if window is None else Preview(task, window), source, count)
         facts = outcome.facts
-        timing = {"fetch": round(layers.fetch_ms, 3), **facts["timing"], "store": 0.0}
+        timing = {"fetch": round(layers_ms, 3), **facts["timing"], "store": 0.0}
         text = result_text(id_, facts["told"], None, None, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])
 
@@ -237,10 +234,8 @@ class Pipeline:
             ImgsvcError: the picture cannot be processed.
             Refusal: the quota is used up, or too many requests wait.
         """
-        account_id = count.account_id
-        layers = await self._layers(account_id, request)
-        task = Scores(await self._task(account_id, request, source, layers), looks)
-        return (await self._run(task, source, count)).facts
+        task, _ = await self._task(count.account_id, request, source)
+        return (await self._run(Scores(task, looks), source, count)).facts
 
     async def _run(self, task: LimitedTask, source: Source, count: Count) -> TaskResult:
         """Run a task of a worker, and note how long its parts took. Its picture counts as in `process`."""
@@ -254,13 +249,17 @@ class Pipeline:
         account_id: str,
         request: ProcessingRequest,
         source: Source,
-        layers: LayerPictures,
         *,
         accept: str | None = None,
         target: str | None = None,
-    ) -> Process:
-        """Return the task of a request. Without a target, it gives the picture back."""
-        return Process(
+    ) -> tuple[Process, float]:
+        """Return the task of a request, and how long it took to fetch pictures of layers.
+
+        Without a target, the task gives the picture back.
+        """
+        asking = Asking(account=account_id, limit_bytes=request.limits.source_bytes)
+        layers = await self.layers.fetch(request.spec, asking)
+        task = Process(
             name=source.name,
             spec=request.spec,
             limits=request.limits,
@@ -270,6 +269,7 @@ class Pipeline:
             plan=request.plan,
             ignored=source.ignored,
         )
+        return task, layers.fetch_ms
 
     async def translate(self, source: Source, url: ForeignUrl, limits: Limits, account_id: str) -> TaskResult:
         """Return what a URL of another service asks of a source, as `Translate` gives it.
@@ -356,11 +356,6 @@ class Pipeline:
             expected = "must be the id of an uploaded keyfile"
             raise invalid("store.keyfile", f"Store 'keyfile' parameter {expected}", f"got '{id_[:60]}'")
         return found
-
-    async def _layers(self, account_id: str, request: ProcessingRequest) -> LayerPictures:
-        """Return the pictures that the layers of a request name by URL."""
-        limit = request.limits.source_bytes
-        return await self.layers.fetch(request.spec, Asking(account=account_id, limit_bytes=limit))
 
     async def _pictures(self, account_id: str, spec: Spec, layers: LayerPictures) -> dict[str, bytes]:
         """Return the bytes of watermarks by id, and of pictures of layers by id or URL."""

@@ -22,6 +22,7 @@ from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.answering.responses import Response, finished, picture
 from imgsvc_http.call import Call
 from imgsvc_http.endpoints.examples import MEDIA_TYPES, examples
+from imgsvc_http.fetching.saving import save
 from imgsvc_http.gate import quota
 from imgsvc_http.pipeline import Source, own_storage
 from imgsvc_http.receiving.processing_request import ProcessingRequest, parse_request
@@ -218,14 +219,10 @@ async def _opened(call: Call, id_: str) -> AsyncIterator[Path]:
         found = await sources.find(owner, id_, now())
         if found is None:
             return None
-        file = allocate(found.bytes)
         try:
-            with file.writing() as writable:
-                async for chunk in sources.read(found):
-                    writable.write(chunk)
+            return await save(sources.read(found), "", found.bytes, allocate, None, lambda: f"Source '{id_}'")
         except FileNotFoundError:
             return None
-        return file.path
 
     with own_storage():
         shared = await call.services.pipeline.sources.take(
