@@ -102,7 +102,8 @@ class Engine:
 
     Args:
         database_url: the service's database.
-        node: the name of this node. A node that starts again under its name resumes its interrupted jobs.
+        node: the name of this node, another one at each start: a job that is put back to its queue twice, of
+            a node that is dead, is begun once.
         wanted: set by a process of the service that has a job for the queues.
     """
 

@@ -25,7 +25,6 @@ _PICTURES, _NOTIFICATIONS = 256, 1000
 _CLEANUP_SECONDS = 600
 _FINISHED_SECONDS = 30
 _RETRY_SECONDS = 5
-_SINGLE_NODE = "imgsvc"
 _NOT_DELETED = "What webhooks left was not deleted"
 
 
@@ -72,8 +71,7 @@ async def _run(services: Services, webhooks: Webhooks) -> None:
 def _webhooks(services: Services) -> Webhooks:
     """Return the webhooks of a process, whose engine is not started."""
     settings = services.settings
-    node = services.lease.holder if services.db.is_shared else _SINGLE_NODE
-    engine = Engine(settings.database_url, node, wanted=services.process.engine_wanted)
+    engine = Engine(settings.database_url, services.lease.holder, wanted=services.process.engine_wanted)
     deliverer = Deliverer(
         AddressGuard.allowing(settings.fetch.private_allowed),
         settings.webhooks.seconds,

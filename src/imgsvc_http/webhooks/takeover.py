@@ -2,7 +2,7 @@
 
 A node is dead when its lease has ended. A node that only could not renew its lease goes on; until it has, its
 jobs may run twice, but none is lost. To make that rare, a job is put back only if two looks in a row have
-found it lost.
+found it lost. A node that has its database for itself puts the jobs of its earlier starts back at once.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ _LOOK_SECONDS = 3
 
 async def watch(db: Database, engine: Engine) -> None:
     """Put lost jobs back until this is cancelled."""
-    lost: frozenset[JobClaim] = frozenset()
+    before: frozenset[JobClaim] = frozenset()
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
         try:
-            lost, before = await _find_lost(db, engine), lost
-            await _put_back(engine, lost & before)
+            lost = await _find_lost(db, engine)
+            others = {claim for claim in lost if claim.node != engine.node}
+            await _put_back(engine, lost & before if db.is_shared else lost & before | others)
+            before = lost
         except Exception as error:  # of the database, which may come back
             _log.warning("The search for lost jobs failed; trying again: %s", error)
-            lost = frozenset()
+            before = frozenset()
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _find_lost(db: Database, engine: Engine) -> frozenset[JobClaim]:
     claims = await engine.claims()
-    running, alive = engine.running, await lease.holders(db)
+    running, alive = engine.running, await lease.holders(db) if db.is_shared else set()
     return frozenset(
         claim
         for claim in claims

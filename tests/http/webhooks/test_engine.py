@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import text
@@ -15,6 +17,7 @@ from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.webhooks.engine import Engine, Job
+from imgsvc_http.webhooks.takeover import watch
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,7 +29,7 @@ _MAKING_INDEXES = text(
 
 @contextlib.asynccontextmanager
 async def running(url: str, job: Job, most: int) -> AsyncIterator[Engine]:
-    engine = Engine(url, "node", wanted=SharedEvent())
+    engine = Engine(url, uuid4().hex, wanted=SharedEvent())
     await engine.start({"job": (job, most)}, job)
     try:
         yield engine
@@ -72,3 +75,33 @@ async def test_making_tables_waits_for_transactions_and_holds_nobody_up(empty_ur
         await connecting
     database.dispose()
     await engine.stop(0)
+
+
+async def test_jobs_of_an_earlier_start_are_begun_once_however_often_they_are_put_back(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    await migrate(url)
+    begun: Counter[str] = Counter()
+
+    async def never_end(id_: str, attempt: int) -> None:
+        begun[id_] += 1
+        await asyncio.Event().wait()
+
+    async def reached(counts: dict[str, int]) -> None:
+        while begun != counts:
+            await asyncio.sleep(0.05)
+
+    async with await Database.open(url) as db, asyncio.timeout(120):
+        async with running(url, never_end, 8) as earlier:
+            for name in ("one", "two"):
+                await db.writing(earlier.queues.enqueue("job", name, "account"))
+            await reached({"one": 1, "two": 1})
+        async with running(url, never_end, 8) as engine:
+            watching = asyncio.create_task(watch(db, engine))
+            await reached({"one": 2, "two": 2})
+            await engine.put_back_all_of([earlier.node])
+            await db.writing(engine.queues.enqueue("job", "later", "account"))
+            await reached({"one": 2, "two": 2, "later": 1})
+            watching.cancel()
+    assert begun == {"one": 2, "two": 2, "later": 1}

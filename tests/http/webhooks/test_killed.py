@@ -25,7 +25,7 @@ from tests.support import encoded, servers
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-REQUESTS, KILLS = 80, 8
+REQUESTS, KILLS, AT_ONCE = 80, 8, 12
 KEYED_KILLS, KEYED_AT_ONCE = 3, 12
 SETTINGS = {"fetch.private_allowed": "127.0.0.1", "webhooks.retries": "1,2,3,5,8"}
 _ENDS = {"/good": ("delivered", 200), "/slow": ("delivered", 200), "/flaky": ("delivered", 200)}
@@ -131,8 +131,11 @@ async def test_no_webhook_is_lost_when_the_service_is_killed_again_and_again(tmp
             service = await running(state, key)
             key = service.key
             async with service.client() as client:
-                asking = asyncio.gather(*(ask(client, receiver) for _ in range(REQUESTS // KILLS + 2)))
-                await asyncio.sleep(chance.uniform(0.5, 1.5))
+                enough = len(accepted) + chance.randrange(AT_ONCE // 2, AT_ONCE)
+                asking = asyncio.gather(*(ask(client, receiver) for _ in range(AT_ONCE)))
+                while len(accepted) < enough and not asking.done():
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(chance.uniform(0, 0.5))
                 killed = now()
                 await kill(service)
                 await asking
@@ -264,8 +267,10 @@ async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -
         await kill(service)
         with contextlib.closing(sqlite3.connect(next(state.glob("*.db")), timeout=30)) as db, db:
             ((table,),) = db.execute("SELECT name FROM sqlite_master WHERE name LIKE '%workflow_status'")
-            died = f"UPDATE {table} SET recovery_attempts = 1000 WHERE status = 'PENDING'"
-            assert db.execute(died).rowcount == 1
+            died = (
+                f"UPDATE {table} SET recovery_attempts = 1000 WHERE status = 'PENDING' RETURNING executor_id"
+            )
+            ((dead,),) = db.execute(died)
         doors.set()
         service = await running(state, service.key, settings)
         try:
@@ -273,6 +278,9 @@ async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -
                 found = await settled(client, 120)
         finally:
             await kill(service)
+        with contextlib.closing(sqlite3.connect(next(state.glob("*.db")))) as db:
+            # Were its name that of the dead one, running work could be taken for what that one left.
+            assert (dead,) not in db.execute(f"SELECT executor_id FROM {table}").fetchall()
     assert {id_: record["status"] for id_, record in found.items()} == {reply.json["id"]: "delivered"}
 
 
