@@ -101,6 +101,26 @@ def as_jp2(pixels: Pixels) -> bytes:
     return _made(pixels, "jp2", 60)
 
 
+def as_jxl(pixels: Pixels) -> bytes:
+    requires.module("imagecodecs")
+    return _made(pixels, "jxl", 80)
+
+
+def as_tiff_of(compression: str, color: str = "RGB", **options: Any) -> Callable[[Pixels], bytes]:
+    def store(pixels: Pixels) -> bytes:
+        tifffile = requires.module("tifffile")
+        stored = np.asarray(Image.fromarray(pixels).convert("L")) if color == "L" else pixels
+        photometric = {"L": "minisblack", "RGB": "rgb"}.get(color, color)
+        file = io.BytesIO()
+        tifffile.imwrite(file, stored, compression=compression, photometric=photometric, **options)
+        return file.getvalue()
+
+    return store
+
+
+as_webp_in_tiff = as_tiff_of("webp", compressionargs={"level": 80, "lossless": False})
+
+
 def _made(pixels: Pixels, format: str, quality: int) -> bytes:
     data = imgsvc.process(pixels, {"output": {"format": format, "quality": quality}}).data
     assert data is not None
@@ -152,7 +172,14 @@ def test_a_look_up_of_all_candidates_tells_none_apart(
     assert len(set(made.values())) == 1
 
 
-@pytest.mark.parametrize("store", [as_gray_jpeg, as_printed_jpeg, *map(as_jpeg_of, ("422", "440", "411"))])
+STORES_IN_BLOCKS = [
+    as_gray_jpeg, as_printed_jpeg, *map(as_jpeg_of, ("422", "440", "411")),
+    as_tiff_of("jpeg", subsampling=(1, 1)), as_tiff_of("jpeg", "L"),
+    *(as_tiff_of("jpeg", "ycbcr", subsampling=steps) for steps in ((2, 1), (2, 2), (4, 1))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("store", STORES_IN_BLOCKS)
 def test_all_kinds_of_blocks_are_covered(
     store: Callable[[Pixels], bytes], candidates: dict[str, Pixels]
 ) -> None:
@@ -196,7 +223,7 @@ def without_traces(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(row, "traces", classmethod(lambda cls, info: (1, 0)))
 
 
-@pytest.mark.parametrize("store", [as_webp, as_avif, as_heic])
+@pytest.mark.parametrize("store", [as_webp, as_webp_in_tiff, as_avif, as_heic, as_jxl])
 def test_on_a_plain_ground_that_is_known_no_traces_are_left(
     store: Callable[[Pixels], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

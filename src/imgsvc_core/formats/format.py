@@ -102,6 +102,7 @@ class SavedFacts(TypedDict, total=False):
     interlaced: bool
     subsample: str | None
     depth: int
+    lossless: bool
     alpha: bool
     frames: int
     delays: tuple[int, ...]

@@ -68,7 +68,7 @@ class ImageInfo:
         (), "Smaller sizes at which the file can be decoded, largest first."
     )
     more_pages: bool = _fact(False, "Whether the file has further pages or pictures, which are not read.")
-    lossless: bool = _fact(False, "Whether a JPEG is lossless, so that it is always decoded in full.")
+    lossless: bool = _fact(False, "Whether a JPEG or a TIFF has every pixel as it was when it was stored.")
 
     facts: Mapping[str, Any] = attrs.field(
         factory=dict,

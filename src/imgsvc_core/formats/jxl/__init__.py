@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from imgsvc_core.formats.format import Coder, Effort, Format, Memory
 
 if TYPE_CHECKING:
+    from imgsvc_core.formats.info import ImageInfo
     from imgsvc_core.formats.jxl.header import JxlHeader
 
 
@@ -32,6 +33,14 @@ class Jxl(Format):
     extra = "jxl"
 
     header: JxlHeader
+
+    @classmethod
+    def traces(cls, info: ImageInfo) -> tuple[int, int]:
+        """Return the largest usual transform, and what is filtered from it.
+
+        The header does not tell if there is loss.
+        """
+        return 64, 16
 
     def transcoded(self) -> bytes:
         """Return the JPEG that the file was made of."""

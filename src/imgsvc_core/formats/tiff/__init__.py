@@ -33,5 +33,7 @@ class Tiff(Format):
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
-        """Return those of a JPEG with color at a lower resolution, which may be inside."""
-        return (1, 0) if info.subsample is None else (16, 1)
+        """Return those of a JPEG or a WebP inside, if there is one."""
+        if info.lossless:
+            return 1, 0
+        return (32 if info.subsample == "4:1:1" else 16), 8

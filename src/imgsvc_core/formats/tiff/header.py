@@ -44,7 +44,8 @@ class Tag(enum.IntEnum):
 # Every libtiff has these: no compression, fax, LZW, JPEG, deflate and PackBits.
 COMMON_COMPRESSIONS = (1, 2, 3, 4, 5, 7, 8, 32773, 32946)
 JPEG = 7
-RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
+_WEBP = 50001
+RARE_COMPRESSIONS = {34925: "LZMA", 50000: "Zstandard", _WEBP: "WebP"}
 """Not every libtiff has these, and libvips does not report clearly that one is missing."""
 _NEVER_READ = {6: "old-style JPEG"}
 PREMULTIPLIED, STRAIGHT = TRANSPARENT = (1, 2)  # kinds of extra channels that hold transparency
@@ -120,6 +121,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
         levels=levels,
         more_pages=not needs_following_pages(page, levels) and _has_more_pages(page),
         channels=channels,
+        lossless=compression not in (JPEG, _WEBP),
         decoded_pixels=tile if tile > width * height else None,
     )
     return info, page

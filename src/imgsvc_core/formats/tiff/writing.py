@@ -22,4 +22,4 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     )
     blobs = {exif.XMP: packet, exif.IPTC: records}
     sink.write(exif.add_to_tiff(memory.data, described, {tag: data for tag, data in blobs.items() if data}))
-    return {"channels": image.bands}
+    return {"channels": image.bands, "lossless": True}
