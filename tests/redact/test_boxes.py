@@ -15,6 +15,7 @@ from PIL import Image, ImageOps
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import SpecError
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.redaction import redaction_of
@@ -230,6 +231,10 @@ def test_boxes_cover_all_blocks_that_they_touch(
     ):
         first, last = lines.nonzero()[0][[0, -1]]
         assert (start, end) == (max(first - beyond, 0), min(last + 1 + beyond, most))
+
+
+def test_all_formats_with_loss_are_known_to_leave_traces() -> None:
+    assert {name for name, row in FORMATS.items() if row.quality is not None} <= LOSSY.keys()
 
 
 def test_faces_of_all_frames_are_covered_with_room_around_them() -> None:
