@@ -75,7 +75,7 @@ def baited() -> bytes:
 
 
 @pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
-@pytest.mark.parametrize("format", ["jpg", "png", "webp", "tiff", "heic", "avif", "jp2", "gif"])
+@pytest.mark.parametrize("format", ["jpg", "png", "webp", "tiff", "heic", "avif", "jp2", "jxl", "gif"])
 def test_metadata_keeps_nothing_that_shows_or_tells_the_picture(format: str, policy: str) -> None:
     source = baited()
     assert source.count(SECRET) > 90
@@ -86,7 +86,7 @@ def test_metadata_keeps_nothing_that_shows_or_tells_the_picture(format: str, pol
     assert written.getvalue() == data
     plain = imgsvc.process(source, {"output": output}).data
     assert SECRET not in data
-    if format == "heic":
+    if format in ("heic", "jxl"):
         return  # which Pillow cannot read
     with Image.open(io.BytesIO(data)) as picture:
         told = dict(picture.getexif()), dict(picture.getexif().get_ifd(0x8769))
