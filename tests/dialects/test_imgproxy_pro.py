@@ -86,6 +86,12 @@ def test_colors(options: str, change: Any) -> None:
     assert np.abs(found - expected(change)).max() <= 1
 
 
+@pytest.mark.parametrize(("options", "level"), [("br:-255", 0), ("br:255", 255)])
+def test_the_whole_range_of_brightness_ends_in_black_and_white(options: str, level: int) -> None:
+    ends = np.repeat(np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8), 4, axis=0)
+    assert (shown(options, ends) == level).all()
+
+
 def _saturated(colors: Any, factor: float) -> Any:
     return luma(colors) + factor * (colors - luma(colors))
 
