@@ -91,22 +91,26 @@ def _urls(site: Site, own: str, path: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("failing", "failure"),
-    [
-        ((whose, HASTY if failure == "slow" else PATIENT), failure)
-        for whose in OURS
-        for failure in sorted(FAILURES, key=lambda failure: failure == "slow")  # one service after the other
-    ],
-    indirect=["failing"],
-)
+@pytest.mark.parametrize("failure", [failure for failure in FAILURES if failure != "slow"])
+@pytest.mark.parametrize("failing", [(whose, PATIENT) for whose in OURS], indirect=True)
 async def test_each_failure_has_the_status_of_the_service_whose_url_it_is(
     site: Site, failing: tuple[Service, Signer, str], failure: str
 ) -> None:
+    await _assert_statuses(site, failing[2], failure)
+
+
+@pytest.mark.parametrize("failing", [(whose, HASTY) for whose in OURS], indirect=True)
+async def test_a_slow_source_has_the_status_of_the_service_whose_url_it_is(
+    site: Site, failing: tuple[Service, Signer, str]
+) -> None:
+    await _assert_statuses(site, failing[2], "slow")
+
+
+async def _assert_statuses(site: Site, own: str, failure: str) -> None:
     page, found = FAILURES[failure]
     statuses = dict(zip(WHOSE, found, strict=True))
     site.web.pages[f"/{failure}.jpg"] = page
-    for whose, url in _urls(site, failing[2], f"{failure}.jpg").items():
+    for whose, url in _urls(site, own, f"{failure}.jpg").items():
         reply = await site.get(url)
         assert reply.status == statuses[whose], (whose, reply.body)
         kept = "public, max-age=60" if failure in ("missing", "gone") else "no-store"
