@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from PIL import Image, ImageDraw
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.table import FORMATS
+from imgsvc_core.formats.webp.header import FIRST_CHUNK, WebpFrame, riff
 from tests.support import requires
+from tests.support.handmade import pillow
 from tests.support.photos import Pixels, as_vips, coffee
 
 WORDS = ("4711 0815", "4711 0816", "1111 1111", "MMMM MMMM", "iiii iiii", "Anna Berg", "B-XY 1234", "")
@@ -119,6 +122,24 @@ def as_tiff_of(compression: str, color: str = "RGB", **options: Any) -> Callable
 
 
 as_webp_in_tiff = as_tiff_of("webp", compressionargs={"level": 80, "lossless": False})
+as_webp_in_strips = as_tiff_of("webp", rowsperstrip=31, compressionargs={"level": 80, "lossless": False})
+
+
+def as_animated_webp(
+    pixels: Pixels, *, first_lossless: bool = False, place: tuple[int, int] = (0, 0)
+) -> bytes:
+    """An animation whose second frame begins at a place, and has the words."""
+    left, top = place
+    height, width = pixels.shape[:2]
+    blank = pillow(np.full_like(pixels, 40), "WEBP", lossless=first_lossless)
+    shown = pillow(np.ascontiguousarray(pixels[top:, left:]), "WEBP", quality=80)
+    frames = (
+        (WebpFrame(0, 0, width, height, 50, 2), blank),
+        (WebpFrame(left, top, width - left, height - top, 50, 2), shown),
+    )
+    canvas = b"\2\0\0\0" + b"".join((side - 1).to_bytes(3, "little") for side in (width, height))
+    chunks = [(b"ANMF", frame.head + data[FIRST_CHUNK:]) for frame, data in frames]
+    return riff([(b"VP8X", canvas), (b"ANIM", bytes(6)), *chunks])
 
 
 def _made(pixels: Pixels, format: str, quality: int) -> bytes:
@@ -211,10 +232,10 @@ def test_coding_the_result_again_with_each_candidate_finds_few(
     assert sum(found) <= 2  # of 7; by chance it is 1
 
 
-def on_paper() -> dict[str, Pixels]:
+def on_paper(top: int = 129) -> dict[str, Pixels]:
     """Words of a document: what surrounds them is known from before the coding."""
     paper = np.full((320, 640, 3), 40, np.uint8)
-    return {text: written(text, paper, (187, 129)) for text in WORDS[:5]}
+    return {text: written(text, paper, (187, top)) for text in WORDS[:5]}
 
 
 def without_traces(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
@@ -232,6 +253,21 @@ def test_on_a_plain_ground_that_is_known_no_traces_are_left(
     assert len(set(results(candidates, store, request).values())) == 1
     without_traces(monkeypatch, store(GROUND))
     assert ranks(results(candidates, store, request)) == [0] * len(candidates)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        partial(as_animated_webp, first_lossless=True),
+        partial(as_animated_webp, place=(14, 12)),
+        as_webp_in_strips,
+    ],
+)
+def test_traces_end_within_the_box_wherever_blocks_begin(store: Callable[[Pixels], bytes]) -> None:
+    for top in (120, 137):  # the last line of the words is the first one of a block
+        candidates = on_paper(top)
+        request = {"redact": [tight_box(candidates)], "output": {"format": "apng"}}
+        assert len(set(results(candidates, store, request).values())) == 1
 
 
 def test_wavelets_leave_faint_traces_beside_a_box(monkeypatch: pytest.MonkeyPatch) -> None:

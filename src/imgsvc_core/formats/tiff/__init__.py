@@ -33,7 +33,7 @@ class Tiff(Format):
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
-        """Return those of a JPEG or a WebP inside, if there is one."""
+        """Return those of a JPEG or a WebP inside, if there is one. A strip begins anywhere."""
         if info.lossless:
             return 1, 0
-        return (32 if info.subsample == "4:1:1" else 16), 8
+        return 1, (31 if info.subsample == "4:1:1" else 15) + 8

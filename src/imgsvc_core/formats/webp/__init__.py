@@ -40,5 +40,8 @@ class Webp(Format):
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
-        """Return a macroblock and what is filtered and enlarged from it, if there is loss."""
-        return (1, 0) if info.subsample is None else (16, 8)
+        """Return the rest of a macroblock and what is filtered and enlarged from it, if there is loss.
+
+        Frames of animations lie anywhere, and their blocks with them.
+        """
+        return 1, 0 if info.subsample is None else 15 + 8

@@ -90,13 +90,13 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, WebpHeader, Sequence[E
     flags = reader.byte(start)
     width = 1 + int.from_bytes(reader.read(start + 4, 3), "little")
     height = 1 + int.from_bytes(reader.read(start + 7, 3), "little")
-    bitstream: _Bitstream | None = None
+    bitstreams: list[_Bitstream] = []
     frames: list[WebpFrame] = []
     exif: list[ExifBlock] = []
     profile, plays = False, 0
     for kind, start, length in chunks:
-        if kind in (b"VP8 ", b"VP8L") and bitstream is None:
-            bitstream = _read_bitstream(reader, kind, start)
+        if kind in (b"VP8 ", b"VP8L") and not bitstreams:
+            bitstreams.append(_read_bitstream(reader, kind, start))
         elif kind == b"ANIM":
             (plays,) = reader.unpack("<H", start + 4)
         elif kind == b"ANMF":
@@ -105,13 +105,14 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, WebpHeader, Sequence[E
                 raise reader.corrupt("one of its frames does not lie inside the picture")
             shown = _find_bitstream(reader, start + FRAME_HEAD, start + length)
             frames.append(attrs.evolve(frame, alpha=shown is not None and shown.alpha))
-            bitstream = bitstream or shown
+            bitstreams += [shown] if shown is not None else []
         elif kind == b"EXIF":
             exif.append(ExifBlock(start - 8, reader.part(start, length)))
         elif kind == b"ICCP":
             profile = True
-    if bitstream is None:
+    if not bitstreams:
         raise reader.corrupt("it has no picture")
+    bitstream = attrs.evolve(bitstreams[0], lossy=any(shown.lossy for shown in bitstreams))
     if not flags & _ANIMATION:
         if (bitstream.width, bitstream.height) != (width, height):
             raise reader.corrupt("its canvas and its picture differ in size")
