@@ -16,6 +16,10 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.boxes import make_box
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jpeg.segments import make_segment
+from imgsvc_core.formats.reader import HeaderReader
+from imgsvc_core.formats.webp.header import FIRST_CHUNK, make_chunk, read_chunks, riff
 from tests.support import libjxl
 from tests.support.encoded import profile
 from tests.support.photos import coffee, moving_frames
@@ -215,6 +219,35 @@ def test_segments_between_scans_of_a_jpeg_go() -> None:
     result = imgsvc.process(secret, {"output": {"keep_pixels": True}})
     assert b"secret" not in result.data
     assert decoded(result.data) == decoded(data)
+
+
+def test_nothing_hides_in_segments_that_stay() -> None:
+    """A preview may show what was cut away from the picture."""
+    stored = io.BytesIO()
+    Image.fromarray(coffee()[:40, :40]).save(stored, "JPEG", quality=40)
+    data = stored.getvalue()
+    jfif = b"JFIF\0\1\1\1\0\x48\0\x48\2\1secret"
+    adobe = b"Adobe\0\x64\0\0\0\0\1secret"
+    segments = b"".join(make_segment(marker, content) for marker, content in ((0xE0, jfif), (0xEE, adobe)))
+    for policy in ("strip", "copyright"):
+        output = {"keep_pixels": True, "metadata": policy}
+        kept = imgsvc.process(data[:2] + segments + data[20:], {"output": output}).data
+        assert b"secret" not in kept
+        assert kept.startswith(data[:6] + jfif[:12] + b"\0\0\xff\xee\0\x0e" + adobe[:12])
+        assert decoded(kept) == decoded(data)
+
+
+def test_frames_of_a_webp_keep_only_what_is_decoded() -> None:
+    stored = io.BytesIO()
+    first, *others = (Image.fromarray(frame) for frame in moving_frames(3, 61, 43))
+    first.save(stored, "WEBP", save_all=True, append_images=others, quality=40)
+    reader = HeaderReader(ByteSource(stored.getvalue()), "WebP")
+    chunks = [(kind, reader.read(*place)) for kind, *place in read_chunks(reader, FIRST_CHUNK, reader.size)]
+    hidden = make_chunk(b"TEXT", b"secret")
+    source = riff([(kind, data + hidden * (kind == b"ANMF")) for kind, data in chunks])
+    kept = imgsvc.process(source, {"output": {"keep_pixels": True}}).data
+    assert source.count(b"secret") == 3
+    assert kept == stored.getvalue()
 
 
 def test_a_file_that_ends_early_is_damaged() -> None:

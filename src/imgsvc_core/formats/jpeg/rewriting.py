@@ -13,6 +13,8 @@ from imgsvc_core.formats.settings import MetadataPolicy
 _START, _END, _COMMENT = b"\xff\xd8", b"\xff\xd9", 0xFE
 _APP0, _APP1, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xED, 0xEE, 0xEF
 _KEPT = {_APP0: b"JFIF\0", APP2: ICC, _APP14: b"Adobe"}
+_NO_PREVIEW = bytes(2)  # the size of the preview of JFIF, which follows
+_BEFORE_PREVIEW = _ADOBE_LENGTH = 12
 
 
 def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
@@ -24,20 +26,30 @@ def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
     blocks = _blocks(picture, data) if policy == "copyright" else Blocks()
     new = segments_of(beside_stored(blocks, policy, picture.info.orientation))
     kept = [segment for segment in segments if _stays(data, segment)]
-    whole = [make_segment(segment.marker, data[segment.start : segment.end]) for segment in kept]
+    whole = [make_segment(segment.marker, _content(data, segment)) for segment in kept]
     first = 1 if kept and kept[0].marker == _APP0 else 0
     return b"".join((_START, *whole[:first], new, *whole[first:], _coded(picture, data, segments[-1].end)))
 
 
 def _stays(data: bytes, segment: Segment) -> bool:
-    if _APP0 <= segment.marker <= _APP15:
-        start = _KEPT.get(segment.marker)
-        return start is not None and data.startswith(start, segment.start)
-    return segment.marker != _COMMENT
+    start = _KEPT.get(segment.marker)
+    return _is_coded(segment) or (start is not None and data.startswith(start, segment.start))
+
+
+def _is_coded(segment: Segment) -> bool:
+    return not _APP0 <= segment.marker <= _APP15 and segment.marker != _COMMENT
+
+
+def _content(data: bytes, segment: Segment) -> bytes:
+    """Return what pixels and colors need of a segment."""
+    content = data[segment.start : segment.end]
+    if segment.marker == _APP0:
+        return content[:_BEFORE_PREVIEW] + _NO_PREVIEW
+    return content[:_ADOBE_LENGTH] if segment.marker == _APP14 else content
 
 
 def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
-    """Return all scans with the segments between them, up to the end of the picture."""
+    """Return all scans with the coded segments between them, up to the end of the picture."""
     pieces: list[bytes] = []
     begin = place = start
     while found := CODED_MARKER.search(data, place):
@@ -48,7 +60,7 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
         segment = Segment(marker, place + 2, length - 2)
         if length < 2 or segment.end > len(data):
             break
-        if not _stays(data, segment):
+        if not _is_coded(segment):
             pieces.append(data[begin : found.start()])
             begin = segment.end
         place = segment.end

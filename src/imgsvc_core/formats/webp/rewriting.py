@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 
 from imgsvc_core.formats.metadata import Blocks, beside_stored
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 from imgsvc_core.formats.webp import Webp
-from imgsvc_core.formats.webp.header import FIRST_CHUNK, read_chunks, riff
+from imgsvc_core.formats.webp.header import FIRST_CHUNK, FRAME_HEAD, make_chunk, read_chunks, riff
 
-_EXTENDED, _EXIF, _XMP = b"VP8X", b"EXIF", b"XMP "
-_KEPT = (b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L")
+_EXTENDED, _FRAME, _EXIF, _XMP = b"VP8X", b"ANMF", b"EXIF", b"XMP "
+_CODED = (b"ALPH", b"VP8 ", b"VP8L")
+_KEPT = (b"ICCP", b"ANIM", _FRAME, *_CODED)
 _FLAGS = {_EXIF: 0x08, _XMP: 0x04}
 _ALPHA = 0x10
 
@@ -29,7 +31,11 @@ def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
     }
     kept = beside_stored(Blocks(found.get(_EXIF), found.get(_XMP)), policy, info.orientation)
     metadata = {kind: block for kind, block in zip(_FLAGS, kept, strict=False) if block}
-    pixels = [(kind, reader.read(start, length)) for kind, start, length in places if kind in _KEPT]
+    pixels = [
+        (kind, _frame(reader, start, length) if kind == _FRAME else reader.read(start, length))
+        for kind, start, length in places
+        if kind in _KEPT
+    ]
     flags = sum(_FLAGS[kind] for kind in metadata)
     head = found.get(_EXTENDED)
     if head is not None:
@@ -38,3 +44,12 @@ def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
         sides = b"".join((side - 1).to_bytes(3, "little") for side in (info.width, info.height))
         head = struct.pack("<I", flags | (_ALPHA if info.alpha else 0)) + sides
     return riff([*([(_EXTENDED, head)] if head else ()), *pixels, *metadata.items()])
+
+
+def _frame(reader: HeaderReader, start: int, length: int) -> bytes:
+    """Return a frame with what it is decoded of alone."""
+    first = start + FRAME_HEAD
+    chunks = read_chunks(reader, first, start + length)
+    return reader.read(start, FRAME_HEAD) + b"".join(
+        make_chunk(kind, reader.read(*place)) for kind, *place in chunks if kind in _CODED
+    )
