@@ -165,6 +165,19 @@ def test_boxes_beside_a_picture_go(format: str, policy: str) -> None:
         assert imgsvc.process(moved, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == moved
 
 
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+def test_data_of_makers_and_words_go_from_avif(policy: str) -> None:
+    data = file("avif")
+    assert data.count(b"mimeXMP\0") == data.count(b"nclx") == data.count(b"a secret place") == 1
+    at = data.index(b"colrnclx")
+    described = data[:at] + b"udes" + b"secretly" + data[at + 12 :]  # in place of colors
+    for source in (data.replace(b"mimeXMP\0", b"uri XMP\0"), described):
+        result = imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": policy}})
+        assert b"secret" not in result.data
+        assert len(result.data) == len(source)
+        assert imgsvc.process(result.data).output.width == 90
+
+
 @pytest.mark.parametrize("policy", ["strip", "copyright", "keep"])
 def test_compressed_boxes_and_streams_without_boxes(policy: str) -> None:
     exif = Image.Exif()

@@ -17,7 +17,7 @@ _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture st
 _IN_FILE, _IN_ITEM_DATA = 0, 1
 _PICTURES = frozenset({b"hvc1", b"av01", b"avc1", b"jpeg", b"j2k1", b"unci", b"grid", b"iovl", b"iden"})
 _HIDDEN = 1  # flag of an item
-_METADATA_KINDS = (b"Exif", b"mime")
+_METADATA_KINDS = (b"Exif", b"mime", b"uri ")
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
 
@@ -153,7 +153,7 @@ def _content(reader: HeaderReader, place: Location) -> HeaderReader:
 def metadata_places(
     reader: HeaderReader, boxes: Mapping[bytes, FileBox]
 ) -> list[tuple[bytes, int, int]] | None:
-    """Return kind, start and length of the data of each item that is EXIF or XMP.
+    """Return kind, start and length of the data of each item that is EXIF, XMP or data of makers.
 
     Return None if the data of one is in several pieces or in another file.
     """

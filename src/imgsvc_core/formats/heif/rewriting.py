@@ -16,12 +16,13 @@ from imgsvc_core.formats.settings import MetadataPolicy
 
 _BEFORE_EXIF = bytes(4)  # where the block begins after these bytes
 _EMPTY = exif.serialize(exif.Exif({}))
+_WORDS = b"udes"  # a name, a description and keywords
 _OF_PICTURE = frozenset({b"ftyp", b"meta", b"mdat", b"moov"})
 
 
 def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
     """Return the file with its EXIF and XMP replaced by what a policy keeps, filled up to their sizes, and
-    without boxes beside the picture, such as those of motion video.
+    without words that describe the picture, and boxes beside it, such as those of motion video.
 
     Return None if the places of EXIF and XMP are told in a way that is not understood.
     """
@@ -35,7 +36,8 @@ def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
     boxes = _boxes(reader)
     end = max(box.end for box in boxes if box.kind in _OF_PICTURE)
     others = [box for box in boxes if box.kind not in _OF_PICTURE and box.end < end]
-    for box in (*described, *others):
+    words = [box for boxes in picture.header.items.properties.values() for box in boxes if box.kind == _WORDS]
+    for box in (*described, *others, *words):
         data[box.begin + 4 : box.begin + 8] = b"free"
         data[box.start : box.end] = bytes(box.end - box.start)
     for kind, start, length in {place for several in places for place in several or ()}:
