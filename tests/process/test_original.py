@@ -15,6 +15,7 @@ import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats import table
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg.segments import make_segment
@@ -117,6 +118,11 @@ def test_webp_states_only_the_metadata_that_is_there(policy: str) -> None:
 def test_all_metadata_may_stay(format: str) -> None:
     data = file(format)
     assert imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == data
+
+
+def test_all_formats_that_keep_pixels_are_tried() -> None:
+    tried = {name.partition(",")[0] for name in FORMATS} | {"heic", "apng"}
+    assert {name for name, row in table.FORMATS.items() if row.rewrites} == tried
 
 
 def test_animations_stay_as_they_are() -> None:
