@@ -85,7 +85,7 @@ def _write(format: str, metadata: MetadataPolicy, image: pyvips.Image | None = N
 
 
 def _exif(format: str, data: bytes) -> tuple[dict[int, Any], dict[int, Any], dict[int, Any]]:
-    """The main, Exif and GPS directories as Pillow sees them, with pillow-heif or our boxes for some formats."""
+    """The main, Exif and GPS directories as Pillow sees them, with the help of others for some formats."""
     if format == "heic":
         import pillow_heif
 
