@@ -36,7 +36,7 @@ from imgsvc_core import (
     SpecError,
     parse,
 )
-from imgsvc_core.sources import is_url, open_bytes
+from imgsvc_core.sources import is_url, open_bytes, shown_url
 
 _MANIFEST = "imgsvc-batch"
 _SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
@@ -75,7 +75,7 @@ def _as_target(value: str | Path | None) -> str | None:
         return None
     place = _as_place("target", value)
     if expected := expected_target(place):
-        raise _refusal("target", expected, place)
+        raise _refusal("target", expected, shown_url(place))
     return place
 
 
@@ -215,8 +215,8 @@ class Batch:
         folders = [split_pattern(part)[0] for _, part in parts_of(self.source)]
         if not self.in_place and any(relative(folder, self.target) == "" for folder in folders):
             message = (
-                f"Batch 'target' parameter must be another folder than the source, got '{self.target}'; "
-                "results can also be in_place of the source"
+                "Batch 'target' parameter must be another folder than the source, "
+                f"got '{shown_url(self.target)}'; results can also be in_place of the source"
             )
             problems.append(Problem("target", message))
         if self.cluster is not None and self.in_memory:
@@ -245,7 +245,8 @@ class Batch:
         if is_url(self.source) and expected_target(self.source.partition("*")[0]):
             expected = "files of folders, or objects of a bucket by a plain URL"
             yield Problem(
-                "source", f"Batch 'source' parameter must be {expected} in place, got '{self.source}'"
+                "source",
+                f"Batch 'source' parameter must be {expected} in place, got '{shown_url(self.source)}'",
             )
         if is_url(self.source) and self.cluster is not None:
             yield Problem("cluster", "Batch 'cluster' parameter must not be given with objects in place")

@@ -80,7 +80,7 @@ def check_target(target: str) -> None:
     except ImportError as error:
         raise missing_package("Target", target, error) from error
     except (OSError, ValueError) as error:
-        raise TargetError(f"Target '{target}' cannot be made: {os_reason(error)}.") from error
+        raise TargetError(f"Target '{shown_url(target)}' cannot be made: {os_reason(error)}.") from error
 
 
 def _check_store(source: str) -> None:

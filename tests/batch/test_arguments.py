@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import imgsvc_batch
+import imgsvc_core as imgsvc
 from imgsvc_batch import Template
 from imgsvc_batch.arguments import default_manifest
 from imgsvc_batch.previewing import preview
@@ -101,3 +103,22 @@ def test_names_of_results(template: str, key: str, expected: str) -> None:
 def test_a_slash_at_the_end_of_a_target_makes_no_other_manifest() -> None:
     first, again, other = map(default_manifest, ("s3://bucket/a", "s3://bucket/a/", "s3://bucket/b"))
     assert first == again != other
+
+
+def test_messages_about_places_hold_no_secrets(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(imgsvc.process(np.zeros((9, 9, 3), np.uint8), {}).data)
+    plain: dict[str, Any] = {
+        "source": str(tmp_path),
+        "variants": {"": {"resize": {"width": 5}}},
+        "workers": 1,
+    }
+    for target in ("https://me:secret@127.0.0.1:1/a?token=secret", "ftp://me:secret@127.0.0.1:1/a"):
+        with pytest.raises(imgsvc.ImgsvcError) as caught:
+            imgsvc_batch.run_batch(imgsvc_batch.Batch(target=target, **plain))
+        assert "secret" not in str(caught.value)
+        assert "127.0.0.1:1/a" in str(caught.value)
+    mark = "ftp://me:secret@127.0.0.1:1/a"
+    request = {"watermark": {"id": mark}}
+    with pytest.raises(imgsvc.ImgsvcError) as caught:
+        imgsvc.process(str(tmp_path / "a.png"), request, watermarks={mark: mark})
+    assert "secret" not in str(caught.value)

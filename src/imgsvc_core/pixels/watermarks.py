@@ -22,6 +22,7 @@ from imgsvc_core.plan.placement import watermark_size
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
+from imgsvc_core.sources.url_messages import shown_url
 from imgsvc_core.spec import Picture, Resize, Spec, Watermark
 from imgsvc_core.spec.thumbor_filters import Mark
 
@@ -156,6 +157,6 @@ def _naming(subject: str, path: str = "") -> Iterator[None]:
     except TimeLimitExceeded:
         raise
     except (SourceError, LimitExceeded) as error:
-        error.begin_with(subject)
+        error.begin_with(shown_url(subject))  # a command names it by its URL
         error.path = path
         raise
