@@ -172,6 +172,66 @@ def test_boxes_beside_a_picture_go(format: str, policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["strip", "copyright"])
+@pytest.mark.parametrize("beside", ["thumbnail", "further picture", "depth", "transparency"])
+def test_other_pictures_of_heic_go(beside: str, policy: str) -> None:
+    """A thumbnail shows what was there before the picture was changed; its transparency is part of it."""
+    import pillow_heif
+
+    pixels = coffee()[:128, :192]
+    alpha = np.tile(np.arange(192, dtype=np.uint8), (128, 1))
+    if beside in ("depth", "transparency"):
+        made = pillow_heif.from_bytes("RGBA", (192, 128), np.dstack([pixels, alpha]).tobytes())
+    else:
+        made = pillow_heif.from_bytes("RGB", (192, 128), pixels.tobytes())
+    if beside == "further picture":
+        made.add_from_pillow(Image.fromarray(pixels[::-1, :96]))
+    file = io.BytesIO()
+    made.save(file, thumbnails=[64] if beside == "thumbnail" else [])
+    role = b"urn:mpeg:hevc:2015:auxid:"
+    data = file.getvalue().replace(role + b"1", role + b"2") if beside == "depth" else file.getvalue()
+    result = imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}}).data
+    assert len(result) == len(data)
+    assert (result == data) == (beside == "transparency")
+    coded = data.index(b"mdat") + 4
+    assert result[coded:].count(bytes(50)) > data[coded:].count(bytes(50)) or beside == "transparency"
+    read = pillow_heif.open_heif(result)
+    assert (len(read), read.info["thumbnails"], read.info["depth_images"]) == (1, [], [])
+    assert not imgsvc.inspect(result).more_pages
+    shown = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (data, result)]
+    assert np.array_equal(*shown)
+
+
+def moving_avif() -> bytes:
+    frames = [Image.fromarray(frame) for frame in moving_frames(3, 60, 40)]
+    data = io.BytesIO()
+    frames[0].save(data, "AVIF", save_all=True, append_images=frames[1:], duration=80)
+    return data.getvalue()
+
+
+def test_frames_of_avif_stay_and_their_times_of_making_go() -> None:
+    data = moving_avif()
+    result = imgsvc.process(data, {"output": {"keep_pixels": True}})
+    assert (result.output.frames, len(result.data)) == (3, len(data))
+    assert np.array_equal(*[imgsvc.process(one).to_numpy() for one in (data, result.data)])
+    times = [slice(at + 8, at + 24) for kind in (b"mvhd", b"tkhd", b"mdhd") for at in [data.index(kind)]]
+    assert all(any(data[time]) and not any(result.data[time]) for time in times)
+
+
+def test_video_that_is_not_shown_goes() -> None:
+    data = moving_avif()
+    still = data.replace(b"ftypavis", b"ftypavif")
+    assert imgsvc.inspect(still).frames == 1
+    result = imgsvc.process(still, {"output": {"keep_pixels": True}}).data
+    assert b"moov" not in result
+    assert not imgsvc.inspect(result).more_pages
+    with Image.open(io.BytesIO(result)) as read:
+        assert read.size == (60, 40)
+        read.load()
+    shown = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (still, result)]
+    assert np.array_equal(*shown)
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
 def test_data_of_makers_and_words_go_from_avif(policy: str) -> None:
     data = file("avif")
     assert data.count(b"mimeXMP\0") == data.count(b"nclx") == data.count(b"a secret place") == 1

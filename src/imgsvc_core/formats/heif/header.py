@@ -139,6 +139,18 @@ def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> Ima
     )
 
 
+def shown_items(reader: HeaderReader, items: Items) -> set[int]:
+    """Return the primary picture, those that it is made of, and their transparency."""
+    found: set[int] = set()
+    left = [items.primary]
+    while left:
+        item = left.pop()
+        if item not in found:
+            found.add(item)
+            left += (*items.parts.get(item, ()), *_alphas(reader, items, item))
+    return found
+
+
 def _has_movie(reader: HeaderReader) -> bool:
     """Return True if frames lie beside the primary picture. What follows that picture may be damaged."""
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
+from imgsvc_core.formats.boxes import FileBox, first_box, make_box, read_boxes
 from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -17,7 +17,7 @@ _CANVAS_AT = {b"grid": 4, b"iovl": 10}  # where the data of a derived picture st
 _IN_FILE, _IN_ITEM_DATA = 0, 1
 _PICTURES = frozenset({b"hvc1", b"av01", b"avc1", b"jpeg", b"j2k1", b"unci", b"grid", b"iovl", b"iden"})
 _HIDDEN = 1  # flag of an item
-_METADATA_KINDS = (b"Exif", b"mime", b"uri ")
+_METADATA_KINDS = (b"Exif", b"mime")
 _OFFSET_OF_EXIF = 4  # bytes that tell how far a block begins after them
 
 
@@ -56,7 +56,7 @@ class Location:
     """Where the first piece of the data of an item begins, and where the file says so.
 
     At ``field`` is a number of ``size`` bytes: the start, counted from ``base``. The length of the piece
-    follows it, a number of ``length_size`` bytes.
+    follows it, a number of ``length_size`` bytes. The same of the next piece is ``step`` bytes later.
     """
 
     item: int
@@ -66,6 +66,7 @@ class Location:
     field: int
     size: int
     length_size: int
+    step: int
     pieces: int
 
 
@@ -150,31 +151,65 @@ def _content(reader: HeaderReader, place: Location) -> HeaderReader:
     return reader.part(place.start, length)
 
 
-def metadata_places(
-    reader: HeaderReader, boxes: Mapping[bytes, FileBox]
-) -> list[tuple[bytes, int, int]] | None:
-    """Return kind, start and length of the data of each item that is EXIF, XMP or data of makers.
-
-    Return None if the data of one is in several pieces or in another file.
-    """
+def metadata_items(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> dict[int, bytes]:
+    """Return the number and kind of each item that is EXIF, XMP or other text."""
     kinds = _read_kinds(reader, boxes[b"iinf"]) if b"iinf" in boxes else ()
-    described = {one.item: one.kind for one in kinds if one.kind in _METADATA_KINDS}
-    if not described:
-        return []
-    found = []
-    if b"iloc" not in boxes:
-        return None
+    return {one.item: one.kind for one in kinds if one.kind in _METADATA_KINDS}
+
+
+def pieces_of(
+    reader: HeaderReader, boxes: Mapping[bytes, FileBox], items: Iterable[int]
+) -> dict[int, list[tuple[int, int]]] | None:
+    """Return start and length of each piece of the data of items.
+
+    Return None if the data of one is in another file or item, or if the file does not tell where it is.
+    """
+    wanted = set(items)
+    found: dict[int, list[tuple[int, int]]] = {}
     begins = {_IN_FILE: 0, **({_IN_ITEM_DATA: boxes[b"idat"].start} if b"idat" in boxes else {})}
-    for place in _read_locations(reader, boxes[b"iloc"]):
-        if place.item in described:
-            if place.pieces != 1 or place.method not in begins or not place.length_size:
-                return None
-            length = _number(reader, place.field + place.size, place.length_size)
-            start = begins[place.method] + place.start
+    for place in _read_locations(reader, boxes[b"iloc"]) if b"iloc" in boxes else ():
+        if place.item not in wanted:
+            continue
+        if place.method not in begins or not place.length_size:
+            return None
+        begin = begins[place.method] + place.base
+        pieces = found[place.item] = []
+        for field in range(place.field, place.field + place.pieces * place.step, place.step):
+            start = begin + _number(reader, field, place.size)
+            length = _number(reader, field + place.size, place.length_size)
             if start + length > reader.size:
                 return None
-            found.append((described[place.item], start, length))
-    return found if len(found) == len(described) else None
+            pieces.append((start, length))
+    return found if found.keys() == wanted else None
+
+
+def listed_entries(reader: HeaderReader, box: FileBox, kept: Container[int]) -> bytes:
+    """Return the content of the list of items, with some of them."""
+    head = reader.read(box.start, 4)
+    size = 4 if head[0] else 2
+    entries = [
+        reader.read(entry.begin, entry.end - entry.begin)
+        for entry in read_boxes(reader, box.start + 4 + size, box.end)
+        if reader.unpack(">I" if reader.byte(entry.start) > 2 else ">H", entry.start + 4)[0] in kept
+    ]
+    return head + len(entries).to_bytes(size, "big") + b"".join(entries)
+
+
+def listed_references(reader: HeaderReader, box: FileBox, kept: Container[int]) -> bytes:
+    """Return the content of the list of references, with those from and to some items.
+
+    Others are left out as a whole, or repeat the target before them, so that no piece is left that is smaller
+    than a box.
+    """
+    code = ">I" if reader.byte(box.start) else ">H"
+    content = reader.read(box.start, 4)
+    for kind, source, targets in _read_references(reader, box):
+        left = [target for target in targets if target in kept]
+        if source in kept and left:
+            left += left[-1:] * (len(targets) - len(left))
+            numbers = struct.pack(f">{len(left)}{code[1]}", *left)
+            content += make_box(kind, struct.pack(f"{code}H", source, len(left)) + numbers)
+    return content
 
 
 def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
@@ -230,8 +265,9 @@ def _read_locations(reader: HeaderReader, box: FileBox) -> Iterator[Location]:
         skipped = index_size if version else 0
         field = offset + skipped
         start = base + (_number(reader, field, offset_size) if extents else 0)
-        offset += extents * (skipped + offset_size + length_size)
-        yield Location(item, method, start, base, field, offset_size, length_size, extents)
+        step = skipped + offset_size + length_size
+        offset += extents * step
+        yield Location(item, method, start, base, field, offset_size, length_size, step, extents)
 
 
 def _number(reader: HeaderReader, offset: int, size: int) -> int:

@@ -78,17 +78,33 @@ def tracks_of(reader: HeaderReader, movie: FileBox) -> Iterator[FileBox]:
 
 
 def descriptions(reader: HeaderReader) -> tuple[list[FileBox], list[FileBox]]:
-    """Return the boxes that list the items of tracks, and those that hold other descriptions of movies."""
+    """Return the boxes that list the items of tracks, and those that hold other descriptions of movies, or
+    tracks of sound and of texts.
+    """
     movie = read_movie(reader)
     if movie is None:
         return [], []
     inside = list(read_boxes(reader, movie.start, movie.end))
+    tracks = list(tracks_of(reader, movie))
+    others = [track for track in tracks if _read_track(reader, track) is None]
     of_tracks = [
-        box for track in tracks_of(reader, movie) for box in read_boxes(reader, track.start, track.end)
+        box for track in tracks if track not in others for box in read_boxes(reader, track.start, track.end)
     ]
-    other = [box for box in (*inside, *of_tracks) if box.kind == b"udta"]
+    other = [box for box in (*inside, *of_tracks) if box.kind == b"udta"] + others
     other += [box for box in inside if box.kind == b"meta"]
     return [box for box in of_tracks if box.kind == b"meta"], other
+
+
+def times_of(reader: HeaderReader) -> Iterator[tuple[int, int]]:
+    """Yield start and length of the times at which a movie and its tracks were made and changed."""
+    movie = read_movie(reader)
+    if movie is None:
+        return
+    headers = [_inside(reader, movie, b"mvhd")]
+    for track in tracks_of(reader, movie):
+        headers += [_inside(reader, track, b"tkhd"), _inside(reader, track, b"mdia", b"mdhd")]
+    for box in headers:
+        yield box.start + 4, 16 if reader.byte(box.start) else 8
 
 
 def read_movie(reader: HeaderReader) -> FileBox | None:
