@@ -1,4 +1,4 @@
-"""The work of filters, of adjustments that look beyond single pixels, and of watermarks."""
+"""The work of redaction, of filters, of adjustments that look beyond single pixels, and of watermarks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import attrs
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box
+from imgsvc_core.plan.redaction import Redaction
 from imgsvc_core.plan.steps import PLAIN, Traits
 from imgsvc_core.plan.works import NEIGHBORS, Work, room_around
 from imgsvc_core.spec import (
@@ -181,6 +182,12 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
 }
 """The work of each filter that is neither a formula of color nor a move of the picture."""
 
+_REDACTION = Work[Redaction](
+    pixels="redaction:redact",
+    text=lambda redaction: redaction.text,
+    why="on all pixels of the source, so that none of them is left",
+    traits=lambda redaction: NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
+)
 _OPACITY = Work[Opacity](
     pixels="pointwise:multiply_alpha",
     text=lambda opacity: f"opacity {opacity.value:g}",
@@ -188,6 +195,7 @@ _OPACITY = Work[Opacity](
 )
 
 WORKS_OF_PHASES: Mapping[str, Mapping[type, Work[Any]]] = {
+    "redact": {Redaction: _REDACTION},
     "adjust": _ADJUSTMENTS,
     "filter": WORK_OF_FILTERS,
     "watermark": {thumbor_filters.Mark: _MARK},

@@ -1,7 +1,7 @@
 """The work on a picture that has no class of steps: its text, its size, its function of pixels.
 
-Most requests ask for none of it, so this is loaded when the first one does. The work of filters is in
-`imgsvc_core.plan.filter_works`, which layers do without.
+Most requests ask for none of it, so this is loaded when the first one does. The work of redaction, filters
+and watermarks is in `imgsvc_core.plan.filter_works`, which layers do without.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
-from imgsvc_core.plan.redaction import Redaction
 from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.steps import PLAIN, Traits
 from imgsvc_core.spec import Border, Mask, Padding
@@ -59,12 +58,6 @@ def room_around(size: Size, sides: Sides) -> Box:
 
 NEIGHBORS = Traits(rereads=True, copies=1.5)
 
-_REDACTION = Work[Redaction](
-    pixels="redaction:redact",
-    text=lambda redaction: redaction.text,
-    why="on all pixels of the source, so that none of them is left",
-    traits=lambda redaction: NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
-)
 _MASK = Work[Mask](
     pixels="shapes:cut_to_mask",
     text=lambda mask: f"{mask.shape} mask" + ("" if mask.radius is None else f" of radius {mask.radius}"),
@@ -98,13 +91,12 @@ _LAYER = Work[Laid](
 )
 
 WORKS_OF_PHASES: Mapping[str, Mapping[type, Work[Any]]] = {
-    "redact": {Redaction: _REDACTION},
     "mask": {Mask: _MASK},
     "padding": {Padding: _PADDING},
     "border": {Border: _BORDER},
     "layers": {Laid: _LAYER},
 }
-"""The work of phases of `PIPELINE` other than filters, by the class of what is asked."""
+"""The work of these phases of `PIPELINE`, by the class of what is asked."""
 
 WORKS: Mapping[type, Work[Any]] = {
     kind: work for works in WORKS_OF_PHASES.values() for kind, work in works.items()
