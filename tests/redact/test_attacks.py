@@ -20,6 +20,10 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageDraw
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.boxes import first_box, make_box, read_boxes
+from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.heif.items import read_items
+from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.formats.webp.header import FIRST_CHUNK, WebpFrame, riff
 from tests.support import requires
@@ -91,8 +95,8 @@ def as_webp(pixels: Pixels) -> bytes:
     return _file(pixels, "WEBP", quality=80)
 
 
-def as_avif(pixels: Pixels) -> bytes:
-    return bytes(as_vips(pixels).write_to_buffer(".avif", Q=60))
+def as_avif(pixels: Pixels, quality: int = 60) -> bytes:
+    return bytes(as_vips(pixels).write_to_buffer(".avif", Q=quality))
 
 
 def as_heic(pixels: Pixels) -> bytes:
@@ -152,6 +156,32 @@ def as_turned_jpeg(pixels: Pixels) -> bytes:
     exif = Image.Exif()
     exif[0x0112] = 6
     return _file(np.ascontiguousarray(np.rot90(pixels)), "JPEG", quality=85, exif=exif.tobytes())
+
+
+def as_turned_avif(pixels: Pixels) -> bytes:
+    """An AVIF whose blocks begin at the right and lower edges, by a property that turns it by a half."""
+    data = as_avif(np.ascontiguousarray(np.rot90(pixels, 2)), quality=30)
+    reader = HeaderReader(ByteSource(data), "AVIF")
+    items = read_items(reader)
+    container = first_box(reader, items.boxes[b"iprp"], b"ipco")
+    uses = first_box(reader, items.boxes[b"iprp"], b"ipma")
+    assert container is not None
+    assert uses is not None
+    count = len(list(read_boxes(reader, container.start, container.end)))
+    turn = make_box(b"irot", b"\2")
+    place = uses.start + 10  # of the number of properties of the only item
+    listed = data[container.start : container.end] + turn
+    used = bytearray(data[uses.start : uses.end])
+    used[place - uses.start] += 1
+    used.append(0x80 | count + 1)
+    properties = make_box(b"iprp", make_box(b"ipco", listed) + make_box(b"ipma", bytes(used)))
+    meta = next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta")
+    old = items.boxes[b"iprp"]
+    changed = make_box(b"meta", data[meta.start : old.begin] + properties + data[old.end : meta.end])
+    coded = data.index(b"mdat") + 4
+    moved = coded + len(changed) - (meta.end - meta.begin)
+    changed = changed.replace(coded.to_bytes(4, "big"), moved.to_bytes(4, "big"))
+    return data[: meta.begin] + changed + data[meta.end :]
 
 
 def _file(pixels: Pixels, format: str, **options: Any) -> bytes:
@@ -268,6 +298,14 @@ def test_traces_end_within_the_box_wherever_blocks_begin(store: Callable[[Pixels
         candidates = on_paper(top)
         request = {"redact": [tight_box(candidates)], "output": {"format": "apng"}}
         assert len(set(results(candidates, store, request).values())) == 1
+
+
+def test_traces_end_within_the_box_of_a_turned_picture() -> None:
+    for top in (129, 137):
+        paper = np.full((300, 430, 3), 40, np.uint8)
+        candidates = {text: written(text, paper, (97, top)) for text in WORDS[:5]}
+        request = {"redact": [tight_box(candidates)], "output": {"format": "png"}}
+        assert len(set(results(candidates, as_turned_avif, request).values())) == 1
 
 
 def test_wavelets_leave_faint_traces_beside_a_box(monkeypatch: pytest.MonkeyPatch) -> None:

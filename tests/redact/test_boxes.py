@@ -189,13 +189,13 @@ BOXES = st.tuples(st.integers(-9, 170), st.integers(-9, 90), st.integers(1, 60),
 LOSSY = {
     "jpg": {"4:2:0": 16, "4:4:4": 8, "4:2:2": 16, "4:1:1": 32},
     "webp": {"4:2:0": 1},
-    "heic": {"4:2:0": 32},
-    "avif": {"4:4:4": 64},
+    "heic": {"4:2:0": 1},
+    "avif": {"4:4:4": 1},
     "jxl": {"4:4:4": 64},
     "tiff": {"4:2:0": 1},
     "jp2": {"4:4:4": 1},
 }
-BEYOND = {"jpg": 1, "webp": 23, "heic": 32, "avif": 16, "jxl": 16, "tiff": 23, "jp2": 128}
+BEYOND = {"jpg": 1, "webp": 23, "heic": 63, "avif": 79, "jxl": 16, "tiff": 23, "jp2": 128}
 
 
 @given(

@@ -43,11 +43,12 @@ class Heif(Format):
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
-        """Return the largest transform, and what is predicted and filtered from it.
+        """Return the rest of the largest transform, and what is predicted and filtered from it.
 
-        The header does not tell if there is loss.
+        Blocks begin anywhere in what was turned, cropped or made of tiles. The header does not tell if there
+        is loss.
         """
-        return cls.transform, cls.reach
+        return 1, cls.transform - 1 + cls.reach
 
 
 class Heic(Heif):
