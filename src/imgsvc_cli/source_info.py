@@ -8,7 +8,7 @@ import imgsvc_core as imgsvc
 from imgsvc_cli import printing
 from imgsvc_cli.service_settings import load_settings
 from imgsvc_core.errors import ImgsvcError, MissingDependency, SpecError
-from imgsvc_core.sources import open_filesystem, reason_of
+from imgsvc_core.sources import open_filesystem, reason_of, shown_url
 from imgsvc_urls import OriginSource, UrlSource, source_of
 
 _LIMITS = imgsvc.Limits(seconds=10)
@@ -26,7 +26,9 @@ def read_info(source: str) -> imgsvc.ImageInfo | None:
     try:
         return _inspected(named)
     except ImgsvcError as error:
-        printing.echo_line(f"{source} cannot be read, so its size is not known: {error.message}", err=True)
+        printing.echo_line(
+            f"{shown_url(source)} cannot be read, so its size is not known: {error.message}", err=True
+        )
         return None
 
 

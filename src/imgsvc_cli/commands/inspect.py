@@ -10,6 +10,7 @@ from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.options import as_json_option, header_limits_option
 from imgsvc_cli.standard_streams import opened
 from imgsvc_core.errors import ImgsvcError
+from imgsvc_core.sources import shown_url
 from imgsvc_core.spec import FACTS
 
 
@@ -29,7 +30,7 @@ def inspect(sources: tuple[str, ...], digest: bool, facts: bool, limits: imgsvc.
             info = imgsvc.inspect(opened(source), limits=limits, digest=digest, name=name, facts=asked)
         except ImgsvcError as error:
             code = code or exit_codes.exit_code(error)
-            subject = source if as_json or len(sources) > 1 else ""
+            subject = shown_url(source) if as_json or len(sources) > 1 else ""
             printing.echo_error(error, subject=subject, as_json=as_json)
             continue
         told = info.to_dict()

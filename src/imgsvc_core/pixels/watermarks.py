@@ -73,8 +73,9 @@ def receive_watermark(
         source = None
     if source is None:
         title = Watermark.title if path.startswith(Watermark.key) else Picture.title
-        raise SpecError([Problem(path, f"{title} 'id' parameter must be a known watermark", f"got '{id}'")])
-    with _naming(f"Watermark '{id}'"):
+        expected = f"{title} 'id' parameter must be a known watermark"
+        raise SpecError([Problem(path, expected, f"got '{shown_url(id)}'")])
+    with _naming(f"Watermark '{shown_url(id)}'"):
         return received(source, limits, deadline)
 
 
@@ -141,7 +142,7 @@ class ReceivedWatermarks:
 
 def _shown(mark: Mark | Laid) -> str:
     if isinstance(mark, Mark):
-        return f"Watermark '{mark.watermark.id}'"
+        return f"Watermark '{shown_url(mark.watermark.id)}'"  # a command names it by its URL
     assert mark.layer.picture is not None
     return mark.layer.picture.shown
 
@@ -157,6 +158,6 @@ def _naming(subject: str, path: str = "") -> Iterator[None]:
     except TimeLimitExceeded:
         raise
     except (SourceError, LimitExceeded) as error:
-        error.begin_with(shown_url(subject))  # a command names it by its URL
+        error.begin_with(subject)
         error.path = path
         raise

@@ -11,7 +11,9 @@ from urllib.parse import unquote
 from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core.errors import MissingDependency
 
-_CREDENTIALS = pattern(r"(?<=://)[^/'\"?#]*@")
+_BARE = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_CREDENTIALS = pattern(r"(?<=://)(?:[^/'\"?#]*|[^\s/?#]*)@")
+_FRAGMENT = pattern(r"((?i:https?)://[^#]*)#.*")
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "google"),
@@ -31,6 +33,8 @@ def shown_url(url: str) -> str:
     >>> shown_url("https://user:secret@example.org/a.jpg?token=secret")
     'https://example.org/a.jpg'
     """
+    if _BARE.match(url):  # any character may be in it
+        url = _FRAGMENT.sub(r"\1", url.partition("?")[0])
     return _QUERY.sub(r"\1", _CREDENTIALS.sub("", url))
 
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from imgsvc_core.sources.url_messages import shown_url
 from imgsvc_core.spec.declare import Operation, declared, param
 from imgsvc_core.spec.kinds import Text
 from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule
@@ -22,5 +23,5 @@ class Picture(Operation):
 
     @property
     def shown(self) -> str:
-        """Return the words for messages."""
-        return f"Layer picture '{self.id or self.source}'"
+        """Return the words for messages, without secrets of a URL."""
+        return f"Layer picture '{shown_url(self.id or self.source or '')}'"
