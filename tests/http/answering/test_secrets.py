@@ -64,6 +64,8 @@ def documents(value: str) -> Iterator[Any]:
         yield {**plain, "webhook": form}
         yield {**plain, "webhook": {"url": form}}
         yield {**plain, "webhook": {"url": "http://127.0.0.1:1/", "delay": form}}
+        yield {**plain, "layers": [{"picture": form}]}
+        yield {**plain, "layers": [{"picture": {"source": form}}]}
         yield {**plain, "store": form}
         yield {**plain, "store": {"provider": form}}
         for provider, kind in PROVIDERS.items():

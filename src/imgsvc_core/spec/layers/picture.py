@@ -12,6 +12,7 @@ from imgsvc_core.spec.rules import AtLeastOne, NotTogether, Rule
 class Picture(Operation):
     """Another picture; of an animation, its first frame."""
 
+    confidential: ClassVar[bool] = True  # URLs may hold passwords
     rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("id", "source")), NotTogether(("id",), ("source",)))
 
     id: str | None = param("Id of an uploaded watermark picture.", Text(200), default=None)
