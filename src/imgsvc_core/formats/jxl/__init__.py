@@ -36,11 +36,11 @@ class Jxl(Format):
 
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
-        """Return the largest usual transform, and what is filtered from it.
+        """Return the rest of the largest usual transform, and what is filtered from it.
 
-        The header does not tell if there is loss.
+        Blocks begin anywhere in frames of an animation. The header does not tell if there is loss.
         """
-        return 64, 16
+        return 1, 63 + 16
 
     def transcoded(self) -> bytes:
         """Return the JPEG that the file was made of."""
