@@ -16,14 +16,15 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats import table
-from imgsvc_core.formats.boxes import make_box
+from imgsvc_core.formats.boxes import make_box, read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg.segments import make_segment
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.webp.header import FIRST_CHUNK, make_chunk, read_chunks, riff
+from tests.formats.test_heif_limits import Item, extent, grid, heif
 from tests.support import libjxl
 from tests.support.encoded import profile
-from tests.support.photos import coffee, moving_frames
+from tests.support.photos import Pixels, coffee, moving_frames
 
 FORMATS = ("jpg", "jpg, progressive", "png", "webp", "webp, lossless", "jxl", "avif")
 ARTIST, COPYRIGHT, GPS = 0x013B, 0x8298, 0x8825
@@ -199,6 +200,37 @@ def test_other_pictures_of_heic_go(beside: str, policy: str) -> None:
     assert not imgsvc.inspect(result).more_pages
     shown = [imgsvc.process(one, {"output": {"format": "png"}}).to_numpy() for one in (data, result)]
     assert np.array_equal(*shown)
+
+
+def coded(pixels: Pixels) -> Item:
+    """A picture of an AVIF, as an item of a file that is made by hand."""
+    data = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(data, "AVIF")
+    reader = HeaderReader(ByteSource(data.getvalue()), "avif")
+    boxes = read_boxes(reader, 0, reader.size)
+    content = {box.kind: reader.read(box.start, box.end - box.start) for box in boxes}
+    settings = content[b"meta"].index(b"av1C") + 4
+    return Item(
+        b"av01",
+        [extent(pixels.shape[1], pixels.shape[0]), (b"av1C", content[b"meta"][settings : settings + 4])],
+        content[b"mdat"],
+    )
+
+
+def test_tiles_stay_and_other_pictures_beside_them_go() -> None:
+    """Phones store photographs in tiles."""
+    photo = coffee()
+    tiles = [coded(photo[top : top + 64, left : left + 128]) for top in (0, 64) for left in (0, 128)]
+    other = coded(photo[200:264, 200:328])
+    whole = Item(b"grid", [extent(256, 128)], grid(2, 2, 256, 128))
+    data = heif(whole, *tiles, other, parts={1: [2, 3, 4, 5]})
+    result = imgsvc.process(data, {"output": {"keep_pixels": True}}).data
+    assert all(tile.data in result for tile in tiles)
+    assert other.data in data
+    assert other.data not in result
+    shown = [imgsvc.process(one).to_numpy() for one in (data, result)]
+    assert np.array_equal(*shown)
+    assert np.abs(shown[0].astype(int) - photo[:128, :256]).mean() < 5
 
 
 def moving_avif() -> bytes:
