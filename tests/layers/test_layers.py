@@ -254,3 +254,13 @@ def test_a_batch_lays_them_over_each_picture(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         Batch(source=str(source), target=str(target), variants={"": {"layers": [{"picture": {"id": "x"}}]}})
     assert [problem.path for problem in caught.value.problems] == ["layers[0].picture.id"]
+
+
+def test_a_picture_in_python_shows_where_it_is_without_secrets() -> None:
+    layer = imgsvc.Layer(
+        picture=imgsvc.Picture(source="https://ann:secret@example.org/logo.png?token=secret")
+    )
+    assert "Picture(source='https://example.org/logo.png')" in repr(layer)
+    assert "secret" not in repr(layer)
+    assert repr(imgsvc.Picture(source="logo.png")) == "Picture(source='logo.png')"
+    assert repr(imgsvc.Picture(id="b7c1")) == "Picture(id='b7c1')"

@@ -26,3 +26,7 @@ class Picture(Operation):
     def shown(self) -> str:
         """Return the words for messages, without secrets of a URL."""
         return f"Layer picture '{shown_url(self.id or self.source or '')}'"
+
+    def __repr__(self) -> str:
+        name, place = ("id", self.id) if self.id else ("source", self.source)
+        return f"Picture({name}={shown_url(place or '')!r})"
