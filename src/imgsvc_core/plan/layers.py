@@ -17,7 +17,7 @@ _LONGEST = 65_535
 _LINE = 2  # pixels
 _EM = 1.2  # sizes: the width of a wide letter
 _TEXT_COPIES = 3  # with an outline and what is turned
-_SHADOW = 52  # bytes for a pixel, measured with four threads
+_SHADOW = 16  # bytes for a pixel, measured with four threads
 _PIXEL = 4  # bytes, with alpha
 # Bytes of buffers of four threads: of modes that libvips has, and of the many steps of the others.
 _MIXED, _MIXED_IN_STEPS = 75_000_000, 145_000_000
