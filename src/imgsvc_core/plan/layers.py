@@ -20,7 +20,7 @@ _TEXT_COPIES = 3  # with an outline and what is turned
 _SHADOW = 16  # bytes for a pixel, measured with four threads
 _PIXEL = 4  # bytes, with alpha
 # Bytes of buffers of four threads: of modes that libvips has, and of the many steps of the others.
-_MIXED, _MIXED_IN_STEPS = 75_000_000, 145_000_000
+_MIXED, _MIXED_IN_STEPS = 90_000_000, 170_000_000
 
 
 @frozen
