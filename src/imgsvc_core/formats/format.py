@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -239,6 +240,7 @@ class Format:
         return True
 
     @classmethod
+    @functools.cache
     def module(cls, name: str) -> ModuleType:
         """Return a module of the format's package."""
         return import_module(f"{cls.__module__}.{name}")
