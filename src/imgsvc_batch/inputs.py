@@ -184,7 +184,7 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
     folder, pattern = split_pattern(source)
     fs, root = open_filesystem(folder)
     if not pattern and fs.isfile(root):
-        yield _of_object(object_info(fs, root), PurePosixPath(root).name, folder)
+        yield _of_object(object_info(fs, root), PurePosixPath(shown_url(root)).name, folder)
         return
     root = root.rstrip("/")
     left_out = relative(folder, target) if target else None
@@ -228,7 +228,7 @@ def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
 
 def _of_object(info: Mapping[str, Any], key: str, location: str) -> Input:
     if "::" in key:
-        problem = f"The name of '{location}' holds '::': rename the object."
+        problem = f"The name of '{shown_url(location)}' holds '::': rename the object."
         return Input(key=key, location=location, problem=problem)
     return Input(key=key, location=location, size=int(info.get("size") or 0), stamp=stamp_of_object(info))
 

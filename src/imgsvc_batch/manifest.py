@@ -119,16 +119,17 @@ class Totals:
 class Manifest:
     """A manifest in a file. Only one process at a time can open it for writing.
 
-    With ``reading``, a file that does not exist is an empty manifest.
+    With ``reading``, a file that does not exist is an empty manifest. Only its owner can read a ``private``
+    one, as it holds URLs with secrets.
 
     Raise `TargetError` if the file cannot be opened or is in use.
     """
 
-    def __init__(self, path: Path, *, reading: bool = False) -> None:
+    def __init__(self, path: Path, *, reading: bool = False, private: bool = False) -> None:
         self.path = path
         self._lock = -1
         try:
-            self._db = _open_to_read(path) if reading else self._open_to_write()
+            self._db = _open_to_read(path) if reading else self._open_to_write(private)
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
         except (OSError, sqlite3.Error) as error:
             self._unlock()
@@ -139,13 +140,16 @@ class Manifest:
                 f"Manifest '{path}' is of another version of imgsvc: use that one, or another manifest."
             )
 
-    def _open_to_write(self) -> sqlite3.Connection:
+    def _open_to_write(self, private: bool) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it ends with the process
         except BlockingIOError as error:
             raise OSError("a batch that is running uses it") from error
+        if private:  # SQLite gives the files beside it the same mode
+            self.path.touch(0o600)
+            self.path.chmod(0o600)
         db = sqlite3.connect(self.path, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode = WAL")

@@ -29,6 +29,7 @@ from imgsvc_batch.selection import Selection
 from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation, parse
+from imgsvc_core.sources import shown_url
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
 _FEW = 24  # pictures, which take less time than loading the code of all formats
@@ -128,7 +129,8 @@ def run_batch(
     mode = mode_of(resume=resume, retry=retry)
     passed_over = PassedOver()
     job, fingerprint, inputs = prepare(batch, passed_over)
-    with Manifest(batch.manifest_path) as manifest:
+    has_secrets = any(shown_url(place) != place for place in (batch.source, batch.target))
+    with Manifest(batch.manifest_path, private=has_secrets) as manifest:
         check_same_batch(manifest, batch, fingerprint, mode)
         manifest.begin(batch.source, fingerprint, batch.target, force=batch.force and mode != "resume")
         run = _Run(

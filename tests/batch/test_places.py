@@ -95,6 +95,22 @@ def test_a_query_is_no_pattern(tmp_path: Path) -> None:
     assert (summary.done, results(tmp_path / "out")) == (1, ["one.webp"])
 
 
+def test_secrets_of_a_url_are_in_no_event_and_report_and_the_manifest_is_private(tmp_path: Path) -> None:
+    requires.module("aiohttp")
+    told: list[Event] = []
+    paths = [tmp_path / "manifest.sqlite", tmp_path / "report.html"]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Asked) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        source = f"http://user:password@127.0.0.1:{server.server_port}/one.png?sign=1"
+        imgsvc_batch.run(source, tmp_path, {"": SPEC}, workers=1, manifest=paths[0], on_event=told.append)
+        with imgsvc_batch.Manifest(paths[0], reading=True) as kept:
+            imgsvc_batch.write_report(kept, str(tmp_path), paths[1], workers=1)
+        server.shutdown()
+    assert [(event.key, event.outcome) for event in told] == [("one.png", "done")]
+    assert not any(secret in paths[1].read_text() for secret in ("password", "sign=1"))
+    assert paths[0].stat().st_mode & 0o77 == 0
+
+
 def test_results_in_memory_may_go_above_their_source(tmp_path: Path) -> None:
     store = fsspec.filesystem("memory")
     store.pipe("/above/below/one.png", encoded.png().data)
