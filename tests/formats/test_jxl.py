@@ -255,11 +255,17 @@ def test_frames_that_cover_a_part_of_the_picture() -> None:
     plays=st.integers(0, 65_535),
     lossless=st.booleans(),
     deep_=st.booleans(),
+    width=st.integers(1, 30),
+    bands=st.integers(1, 4),
 )
+@example(delays=[1, 2], plays=0, lossless=True, deep_=False, width=3, bands=1)
 @settings(max_examples=40)
-def test_animations_keep_their_times(delays: list[int], plays: int, lossless: bool, deep_: bool) -> None:
+def test_animations_keep_their_times_and_frames(
+    delays: list[int], plays: int, lossless: bool, deep_: bool, width: int, bands: int
+) -> None:
     """Frames without a time would not be shown, so they get a millisecond."""
-    shown = frames(len(delays))[:, :20, :30].astype(np.uint16 if deep_ else np.uint8) * (257 if deep_ else 1)
+    shown = frames(len(delays))[:, :20, :width, :bands].astype(np.uint16 if deep_ else np.uint8)
+    shown *= 257 if deep_ else 1
     strip = vips(shown.reshape(-1, *shown.shape[2:])).copy()
     strip.set_type(pyvips.GValue.gint_type, "page-height", 20)
     strip.set_type(pyvips.GValue.gint_type, "loop", plays)

@@ -239,12 +239,22 @@ def png_alpha() -> Encoded:
     return Encoded(format="png", data=pillow(transparent(), "PNG"), pixels=transparent())
 
 
+def png_gray_alpha() -> Encoded:
+    pixels = np.dstack((gray(), transparent()[:, :, 3]))
+    return Encoded(format="png", data=png_by_hand(pixels), pixels=pixels)
+
+
 def png_deep() -> Encoded:
     return Encoded(format="png", data=png_by_hand(deep()), pixels=deep())
 
 
 def png_deep_gray() -> Encoded:
     return Encoded(format="png", data=png_by_hand(deep()[:, :, 0]), pixels=deep()[:, :, 0])
+
+
+def png_deep_gray_alpha() -> Encoded:
+    pixels = np.dstack((deep()[:, :, 0], photos.deep(transparent()[:, :, 3])))
+    return Encoded(format="png", data=png_by_hand(pixels), pixels=pixels)
 
 
 def png_interlaced() -> Encoded:
@@ -675,7 +685,8 @@ def _by_pillow(row: type[Format]) -> Encoded:
 _MAKERS = (
     jpeg, jpeg_progressive, jpeg_gray, jpeg_cmyk, jpeg_oriented, jp2, jp2_alpha, jp2_deep,
     jp2_twelve_bits, png, png_gray, png_bilevel, png_palette, png_palette_alpha, png_alpha,
-    png_deep, png_deep_gray, png_interlaced, apng, apng_deep, apng_disposals, gif, gif_animated,
+    png_gray_alpha, png_deep, png_deep_gray, png_deep_gray_alpha, png_interlaced, apng, apng_deep,
+    apng_disposals, gif, gif_animated,
     gif_disposals, webp, webp_lossless, webp_animated, heic, heic_alpha, heic_ten_bits, avif,
     avif_ten_bits, avif_animated, jxl, jxl_lossy, jxl_gray,
     jxl_alpha, jxl_deep, jxl_twelve_bits, jxl_animated, tiff, tiff_lzw, tiff_deep, tiff_alpha,

@@ -37,9 +37,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     pixels, deep, height = to_array(image), image.format == "ushort", image.get_page_height()
     frames = pixels.shape[0] // height
     stored = pixels if settings.lossless or not deep else _linear(pixels)
-    shape = (frames, height, *pixels.shape[1:]) if frames > 1 else pixels.shape
-    shape = shape[:-1] if pixels.shape[2] == 1 else shape
-    codestream = _encode(stored.reshape(shape), settings)
+    codestream = _encode(stored.reshape(frames, height, *pixels.shape[1:]), settings)
     delays, plays = timing(image, frames)
     delays = [max(1, delay) for delay in delays]  # frames without a time are not shown
     if deep or frames > 1:
@@ -62,19 +60,19 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
 
 
 def _encode(pixels: Any, settings: SaveSettings) -> bytes:
-    """Return a bare codestream of an array of ([frames,] height, width[, bands])."""
+    """Return a bare codestream of an array of (frames, height, width, bands)."""
     import imagecodecs
 
     effort = codec_effort("jxl", settings.effort)
     assert isinstance(effort, int)
     level = 101 if settings.lossless else settings.quality
-    photometric = "rgb" if pixels.shape[-1] in (3, 4) and pixels.ndim > 2 else "gray"
+    bands = pixels.shape[3]
     with encoder("jxl"):
         encoded = imagecodecs.jpegxl_encode(
-            pixels,
+            pixels[..., 0] if bands == 1 else pixels,
             level=level,
             effort=effort,
-            photometric=photometric,
+            photometric="gray" if bands < 3 else "rgb",
             numthreads=1,
         )
     source = HeaderReader(ByteSource(bytes(encoded)), "JPEG XL")
