@@ -169,7 +169,12 @@ class Connection(ClientHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send a response, which is the last one while the service ends."""
+        """Send a response, which is the last one while the service ends.
+
+        aiohttp itself has refused a request whose target is no path, such as that of ``OPTIONS *``.
+        """
+        if isinstance(resp, web.HTTPException):
+            resp = self._refused(request, str(uuid.uuid4()), refusal("not_found", what="endpoint"))
         if self._ending:
             resp.force_close()
         try:
@@ -222,6 +227,10 @@ class Connection(ClientHandler):
             _log.debug("%s is no valid HTTP: %s", request_id, exc)
             refused = self._unknown_method(exc) or refusal("invalid_http", reason=_reason(exc))
             speak_http_1_1(request)  # nobody knows which version the client speaks
+        return self._refused(request, request_id, refused)
+
+    def _refused(self, request: web.BaseRequest, request_id: str, refused: Refusal) -> _CountedResponse:
+        """Return the response to a request that no endpoint has seen. The connection ends with it."""
         request[LOGGED] = Logged(id=request_id, error=refused.slug)
         response = _CountedResponse(self._limiter, request_id, failure(refused, request_id))
         response.headers["Connection"] = "close"

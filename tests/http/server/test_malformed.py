@@ -49,6 +49,21 @@ def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> No
     assert "Python" not in headers["Server"]
 
 
+@pytest.mark.parametrize("first", [b"OPTIONS *", b"CONNECT example.org:443"])
+def test_a_target_that_is_no_path_is_no_endpoint(first: bytes, service: Service) -> None:
+    """It counts as any other request."""
+    left = []
+    for _ in range(2):
+        status, headers, body = ask(service, first + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        document = json.loads(body)
+        assert (status, document["code"], document["error"]) == (404, 404, "not_found")
+        assert headers["Connection"] == "close"
+        assert headers["X-Request-Id"] == document["id"]
+        assert headers["Server"] == "imgsvc"
+        left.append(int(headers["X-RateLimit-Remaining"]))
+    assert left[1] < left[0]
+
+
 def test_what_is_too_long_is_said_to_be(service: Service) -> None:
     for raw in (b"GET /" + b"a" * 14_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 14_000):
         _, _, body = ask(service, raw + b"\r\n\r\n")
