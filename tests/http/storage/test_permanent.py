@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ from imgsvc_http.settings import Settings
 from imgsvc_http.storage.permanent import PermanentStorage
 from tests.http.calls import assert_failure, call, upload
 from tests.http.conftest import DISK_BYTES
+from tests.http.embedded import embedded
 from tests.http.receivers import receiving
 from tests.http.service_process import Service, running
 from tests.stores.s3_server import BUCKET, S3Server
@@ -77,6 +79,30 @@ async def test_results_stay_there(cdn: Any, keeping: Service, place: Path) -> No
 async def test_a_server_of_the_folder_can_read_them(keeping: Service, place: Path) -> None:
     name = (await _output(keeping))["url"].rpartition("/")[2]
     assert (place / name).stat().st_mode & 0o777 == 0o644
+
+
+async def test_the_time_of_storing_is_told_in_milliseconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = PermanentStorage.put
+
+    async def put_slowly(storage: PermanentStorage, data: bytes, media_type: str) -> str:
+        await asyncio.sleep(0.05)
+        return await put(storage, data, media_type)
+
+    monkeypatch.setattr(PermanentStorage, "put", put_slowly)
+    settings = {
+        "server.state_folder": tmp_path / "state",
+        "server.plain_http": True,
+        "workers.number": 1,
+        "permanent.place": f"file://{tmp_path}/place",
+        "permanent.base": BASE,
+    }
+    given = Settings.load(None, {}, {name: str(value) for name, value in settings.items()})
+    async with embedded(given) as (client, _):
+        started = time.perf_counter()
+        timing = (await upload(client, PHOTO)).json["timing"]
+        assert 50 <= timing["store"] <= 1000 * (time.perf_counter() - started)
 
 
 async def test_a_full_disk_leaves_no_part_of_a_picture(small_disk: Path) -> None:

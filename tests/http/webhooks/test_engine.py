@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from dbos import DBOS
 from sqlalchemy import text
 
 from imgsvc_http.runtime.shared_memory import SharedEvent
@@ -105,3 +108,37 @@ async def test_jobs_of_an_earlier_start_are_begun_once_however_often_they_are_pu
             await reached({"one": 2, "two": 2, "later": 1})
             watching.cancel()
     assert begun == {"one": 2, "two": 2, "later": 1}
+
+
+async def test_a_job_that_is_taken_from_its_queue_at_the_end_is_left_to_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    await migrate(url)
+    begun: Counter[str] = Counter()
+
+    async def note(id_: str, attempt: int) -> None:
+        begun[id_] += 1
+
+    async with await Database.open(url) as db:
+        engine = Engine(url, uuid4().hex, wanted=SharedEvent())
+        await engine.start({"job": (note, 8)}, note)
+        destroy = DBOS.destroy
+
+        def destroy_late(**options: Any) -> None:
+            with create_engine(url).begin() as connection:
+                engine.queues.enqueue("job", "late", "account")(connection)
+            while not DBOS.list_workflows(status=["PENDING", "SUCCESS", "ERROR"]):
+                time.sleep(0.05)
+            destroy(**options)
+
+        monkeypatch.setattr(DBOS, "destroy", destroy_late)
+        await engine.stop(60)
+        monkeypatch.undo()
+        assert not begun
+        async with running(url, note, 8) as later, asyncio.timeout(60):
+            watching = asyncio.create_task(watch(db, later))
+            while not begun:
+                await asyncio.sleep(0.05)
+            watching.cancel()
+    assert begun == {"late": 1}

@@ -12,7 +12,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from imgsvc_http import Settings
+from imgsvc_http.pipeline import Pipeline
 from tests.http.calls import call, fetch, upload, used
+from tests.http.embedded import embedded
 from tests.http.receivers import Receiver, receiving
 from tests.http.service_process import Service, await_start, start
 from tests.http.sources import serving
@@ -29,6 +32,7 @@ _SETTINGS = {
     "webhooks.retries": "0",
     "server.shutdown_seconds": 0,
 }
+_ONE = {"workers.number": 1}
 _SLOW = {"filter": {"blur": {"mode": "zoom", "value": 80}}, "output": {"format": "png"}}
 
 
@@ -100,6 +104,34 @@ async def test_what_is_interrupted_goes_on_at_the_next_start(tmp_path: Path) -> 
         ("delivered", 200)
     }
     assert "Traceback" not in (tmp_path / "state.log").read_text()
+
+
+async def test_work_that_fails_because_it_is_interrupted_is_done_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it uses may be closed already, so it may fail with any error."""
+    begun = asyncio.Event()
+
+    async def fail_at_the_end(*args: object, **options: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise RuntimeError("It is closed.") from None
+
+    given = {**_SETTINGS, "server.state_folder": tmp_path / "state", "server.plain_http": True}
+    settings = Settings.load(None, {}, {name: str(value) for name, value in (given | _ONE).items()})
+    async with receiving() as receiver:
+        with monkeypatch.context() as patched:
+            patched.setattr(Pipeline, "process", fail_at_the_end)
+            async with embedded(settings) as (client, key):
+                asked = await upload(client, encoded.jpeg().data, {"webhook": {"url": receiver.url}})
+                assert asked.status == 202
+                await asyncio.wait_for(begun.wait(), 60)
+        async with embedded(settings, key) as (client, _):
+            [post] = await receiver.arrived(1)
+            assert post.json["success"], post.json
+            assert await used(client) == 1
 
 
 @pytest.mark.slow

@@ -6,7 +6,10 @@ import errno
 import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import Spec, parse
@@ -38,6 +41,18 @@ def test_a_result_is_written_to_its_target(tmp_path: Path) -> None:
     assert outcome.facts["timing"]["store"] >= 0
     assert [file.name for file in tmp_path.iterdir()] == ["name.png"]
     assert (tmp_path / "name.png").read_bytes() == outcome.data
+
+
+def test_the_time_of_writing_is_told_in_milliseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_slowly(path: Path, data: bytes) -> int:
+        time.sleep(0.05)
+        return len(data)
+
+    monkeypatch.setattr(Path, "write_bytes", write_slowly)
+    task = Process(name="a.png", spec=Spec(), limits=Limits(), target=str(tmp_path / "name"))
+    started = time.perf_counter()
+    outcome = task.run(encoded.png().data, 1)
+    assert 50 <= outcome.facts["timing"]["store"] <= 1000 * (time.perf_counter() - started)
 
 
 def test_a_result_that_cannot_be_written_is_told_by_the_number_of_the_error(tmp_path: Path) -> None:
