@@ -105,16 +105,11 @@ def _rounded_up(text: str, step: float, maximum: float) -> float | None:
 def _with_low_quality(spec: Spec) -> Spec:
     """Return a request for a smaller file, unless it says how it is to be encoded."""
     output = spec.output
-    if output is not None and (
-        output.quality is not None
-        or output.lossless
-        or output.max_bytes is not None
-        or output.look is not None
-    ):
+    if output is not None and (output.quality is not None or output.lossless or output.max_bytes is not None):
         return spec
     try:
         return _with(spec, "output", {"quality": _SAVING_QUALITY})
-    except SpecError:  # the format has no quality
+    except SpecError:  # the format has no quality, or the request asks for a look
         return spec
 
 

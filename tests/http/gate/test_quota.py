@@ -66,6 +66,19 @@ async def test_pictures_of_a_busy_account_are_counted_in_memory(
     assert await counts.usage(account.id, NOW) == Usage(10**12, 50)
 
 
+async def test_a_picture_that_is_taken_back_is_counted_in_memory_again(
+    db: Database, counts: QuotaCounts, account: Account
+) -> None:
+    await accounts.set_quota(db, account.id, 10**12)
+    await _spend(counts, account, 20)
+    await counts.write()
+    await _spend(counts, account, 40)
+    await counts.refund(account.id, NOW)
+    assert await _spend(counts, account, 1) == 1
+    assert await accounts.usage(db, account.id, NOW) == Usage(10**12, 20)
+    assert await counts.usage(account.id, NOW) == Usage(10**12, 60)
+
+
 async def test_few_pictures_are_counted_in_the_database(
     db: Database, counts: QuotaCounts, account: Account
 ) -> None:

@@ -95,6 +95,7 @@ def test_the_width_on_the_screen_is_that_of_pictures_without_a_size(hint: str, w
         ("/format:png/photos/a.jpg", Output(format="png")),
         ("/quality:80/photos/a.jpg", Output(quality=80)),
         ("/max-bytes:5000/photos/a.jpg", Output(max_bytes=5000)),
+        ("/look:80/photos/a.jpg", Output(look=80)),
         ("/lossless:1/photos/a.jpg", Output(lossless=True)),
     ],
 )

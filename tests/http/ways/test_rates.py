@@ -18,6 +18,7 @@ from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call, upload
 from tests.http.service_process import Service, running
 from tests.http.ways.conftest import signer_for
+from tests.http.ways.web_origin import Page, WebOrigin
 from tests.support import encoded
 
 pytestmark = pytest.mark.asyncio
@@ -29,11 +30,12 @@ DAY = {"rate.period_seconds": 86_400, "rate.pictures_period_seconds": 86_400}
 
 
 @pytest.fixture(scope="module")
-def rated(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def rated(photos: Path, web: WebOrigin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that allows little in a day."""
     settings = {
         **DAY,
-        "delivery.origins": json.dumps({"photos": f"file://{photos}"}),
+        "delivery.origins": json.dumps({"photos": f"file://{photos}", "web": f"{web.url}/pictures/"}),
+        "fetch.private_allowed": "127.0.0.1",
         "rate.requests": REQUESTS,
         "rate.pictures": PICTURES,
         "rate.misses": MISSES,
@@ -122,6 +124,29 @@ async def test_pictures_that_are_made_count_for_the_account(rated: Service) -> N
         assert left(replies[-1]) == (MISSES, 0)
         assert {(await get(client, url)).status for url in urls[:-1]} == {200}
         assert (await get(client, other.url("photos/photo.jpg", resize="30x"))).status == 200
+
+
+async def test_a_picture_of_a_source_that_has_changed_is_a_miss(rated: Service, web: WebOrigin) -> None:
+    """One of a source that is asked, and has not changed, is none."""
+    headers = {"Cache-Control": "max-age=0, must-revalidate", "ETag": '"same"'}
+    page = web.pages["/pictures/changing.jpg"] = Page(encoded.jpeg().data, headers)
+    url = signer_of_new_account(rated).url("web/changing.jpg", resize="20x")
+    async with calling_from(rated, CDN) as client:
+        assert {(await get(client, url)).status for _ in range(MISSES + 1)} == {200}
+        for count in range(MISSES - 1):
+            page.headers = {**headers, "ETag": f'"{count}"'}
+            assert (await get(client, url)).status == 200
+        page.headers = {**headers, "ETag": '"last"'}
+        assert_failure(await get(client, url), 429, "rate_limit_exceeded")
+
+
+async def test_a_made_up_url_asks_for_no_picture(rated: Service) -> None:
+    """It counts as any request without a key."""
+    url = signer_for(rated).url("photos/photo.jpg", resize="20x")
+    async with calling_from(rated, PROXY, "203.0.113.1") as visitor:
+        made_up = await get(visitor, url.replace("resize:20x", "resize:21x"))
+        assert (made_up.status, left(made_up)) == (403, (REQUESTS, REQUESTS - 1))
+        assert left(await get(visitor, url)) == (PICTURES, PICTURES - 1)
 
 
 async def test_many_who_wait_for_a_picture_are_one_miss(rated: Service) -> None:
