@@ -33,6 +33,7 @@ from imgsvc_http.fetching.social import FRESH, PLATFORMS, Profile, is_social, pr
 from imgsvc_http.fetching.source_connection import TooManyInformational
 from imgsvc_http.fetching.urls import as_written, authorization, bare, is_web, redirected
 from imgsvc_http.settings import FetchSettings, SocialSettings
+from imgsvc_http.settings.url_host import parse_url
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_stores.failures import first_cause
 from imgsvc_urls.errors import SourceRefused
@@ -297,7 +298,7 @@ def _name_in(disposition: str) -> str:
 def shown_url(url: str) -> str:
     """Return a URL for messages, without credentials and query, which may hold secrets."""
     try:
-        parsed = URL(url)
+        parsed = parse_url(url)
     except ValueError:
         return SOMETHING
     if parsed.raw_host:

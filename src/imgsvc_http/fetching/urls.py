@@ -9,6 +9,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from yarl import URL
 
+from imgsvc_http.settings.url_host import parse_url
+
 _NAME = re.compile(r"(?=.{1,253}\.?$)[\w-]{1,63}(\.[\w-]{1,63})*\.?", re.ASCII)
 _NOT_SENDABLE = re.compile(r"[^!-~]|%(?![0-9A-Fa-f]{2})")
 
@@ -21,7 +23,7 @@ def as_written(url: str) -> URL:
     scheme, authority, path, query = urlsplit(url)[:4]
     return URL.build(
         scheme=scheme,
-        authority=URL(f"{scheme}://{authority}").raw_authority,
+        authority=parse_url(f"{scheme}://{authority}").raw_authority,
         path=_sendable(path) or "/",
         query_string=_sendable(query),
         encoded=True,
@@ -38,7 +40,7 @@ def redirected(location: URL, target: str) -> URL:
     """
     scheme, authority, path, query = urlsplit(target)[:4]
     reference = urlunsplit((scheme, authority, _sendable(path), _sendable(query), ""))
-    return as_written(str(location.join(URL(reference, encoded=True))))
+    return as_written(str(location.join(parse_url(reference, encoded=True))))
 
 
 def _sendable(text: str) -> str:

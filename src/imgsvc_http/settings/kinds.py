@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import attrs
-from yarl import URL
 
 from imgsvc_core.spec.declaring import Matching
+from imgsvc_http.settings.url_host import parse_url
 
 NONE = "none"
 """The text that stands for `None`."""
@@ -85,7 +85,7 @@ class Url:
         scheme, colon, _ = value.partition("://")
         if value and (not colon or (self.schemes and scheme not in self.schemes)):
             raise ValueError(value)
-        if value and (self.holding not in value or (scheme in _WEB and not URL(value).host)):
+        if value and (self.holding not in value or (scheme in _WEB and not parse_url(value).host)):
             raise ValueError(value)
         if self.bare and ("@" in urlsplit(value).netloc or "?" in value or "#" in value):
             raise ValueError(value)

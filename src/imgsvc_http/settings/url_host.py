@@ -1,8 +1,10 @@
-"""Hosts in URLs and certificates."""
+"""Hosts in URLs and certificates, and URLs that may have none."""
 
 from __future__ import annotations
 
 import ipaddress
+
+from yarl import URL
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -15,6 +17,14 @@ def parse_address(host: str) -> Address | None:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return None
+
+
+def parse_url(text: str, *, encoded: bool = False) -> URL:
+    """Parse a URL. `ValueError` if it is none."""
+    try:
+        return URL(text, encoded=encoded)
+    except IndexError:  # of yarl, for http://[::1]@
+        raise ValueError("a URL without a host") from None
 
 
 def is_loopback(host: str) -> bool:

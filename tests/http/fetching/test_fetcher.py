@@ -157,7 +157,7 @@ NO_NAMES = [
     "a%00b", "a%20b", "ex%61mple.invalid", "a%", "a!b", "a b", "a<b", "a..b", ".a", "a..", "a" * 64,
     ".".join(["a" * 63] * 4),
 ]  # fmt: skip
-NO_ADDRESSES = ["[fe80::1%25e]", "[fe80::1%e]", "[:::]", "[::1", "[]", "[::1]a"]
+NO_ADDRESSES = ["[fe80::1%25e]", "[fe80::1%e]", "[:::]", "[::1", "[]", "[::1]a", "[::1]@"]
 
 
 @pytest.mark.parametrize("host", BROKEN_PUNYCODE + NO_NAMES + NO_ADDRESSES)

@@ -404,6 +404,7 @@ def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
         ("server.base_url", "https://", "must be URL"),
         ("server.base_url", "https:///path", "must be URL"),
         ("server.base_url", "https://localhost:99999", "must be URL"),
+        ("server.base_url", "https://[::1]@", "must be URL"),
         *[
             ("server.base_url", wrong, "https://, without credentials, query and fragment, or empty, got")
             for wrong in (
