@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
@@ -85,7 +84,7 @@ def secret_in(authorization: str) -> str | None:
     if scheme.lower() == "basic":
         try:
             user, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # also of text that is not ASCII
             return None
         return user if colon and user and not password else None
     return None

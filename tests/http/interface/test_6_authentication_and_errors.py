@@ -27,7 +27,8 @@ class TestAuthentication:
                 assert (await call(client, "GET", "/1.0/account")).status == 200
 
     @pytest.mark.parametrize(
-        "value", ["", "Bearer", "Bearer wrong", "Basic !!!", "Basic d3Jvbmc6", "Digest x", "Bearer é"]
+        "value",
+        ["", "Bearer", "Bearer wrong", "Basic !!!", "Basic d3Jvbmc6", "Digest x", "Bearer é", "Basic é"],
     )
     async def test_anything_else_is_401(self, value: str, service: Service) -> None:
         """Without a valid key nothing is done, and the answer names both forms."""
