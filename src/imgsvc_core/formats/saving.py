@@ -162,7 +162,7 @@ def _check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> No
 def _check_sides(width: int, height: int, row: type[Format]) -> None:
     if max(width, height) > row.max_side:
         raise OutputTooLarge(
-            f"A {row.title} picture has at most {row.max_side} pixels on a side; got {width} x {height}."
+            f"{row.title} holds at most {row.max_side:,} pixels on a side; got {width:,} x {height:,}."
         )
 
 

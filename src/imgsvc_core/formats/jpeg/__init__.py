@@ -37,6 +37,7 @@ class Jpeg(Format):
     rewrites = True
     transcodes = "jxl"
     metadata = ("exif", "xmp", "iptc", "profile")
+    max_side = 65_500  # of libjpeg and its kin; the format itself has 65,535
     load_scaling = LoadScaling.DCT
     array_pixels = 1 << 17
     unchanged_array_pixels = 1 << 24
