@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
-from imgsvc_core.pixels.icc import is_srgb
+from imgsvc_core.formats.icc import is_srgb
 from tests.support import photos
 from tests.support.handmade import pillow
 

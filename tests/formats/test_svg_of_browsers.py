@@ -10,17 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.svg.styles import with_known_styles
+from tests.support import libjxl
 from tests.support.browser import chromium
 from tests.support.handmade import pillow
 from tests.support.photos import Pixels, coffee
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 PHOTO = coffee()[:120:4, :160:4]
+STRIPES = np.repeat(np.array([[[220, 60, 60], [60, 190, 60], [60, 60, 220]]], np.uint8), 10, axis=1)
 SIZE = 'width="80" height="60"'
+
+
+def in_p3(format: str, **options: Any) -> bytes:
+    profile = pyvips.Operation.call("profile_load", "p3")
+    return pillow(np.repeat(STRIPES, 20, axis=0), format, icc_profile=bytes(profile), **options)
 
 
 def turned(orientation: int) -> bytes:
@@ -81,6 +89,9 @@ DRAWINGS = {
     "JPEG told as WebP": picture(turned(1), "image/webp"),
     "photograph on its side": picture(turned(6), "image/jpeg"),
     "photograph upside down": picture(turned(3), "image/png"),
+    "WebP in another space": picture(in_p3("WEBP", lossless=True), "image/webp"),
+    "JPEG in another space": picture(in_p3("JPEG", quality=95), "image/jpeg"),
+    "PNG in another space": picture(in_p3("PNG"), "image/png"),
     "lines in base64": re.sub(rb"(base64,.{99})", rb"\1\n  ", picture(pillow(PHOTO, "WEBP"), "image/webp")),
 }  # fmt: skip
 
@@ -106,6 +117,14 @@ def test_drawings_look_as_in_browsers() -> None:
             if distance.mean() > 2.5:
                 different[name] = distance.mean()
     assert not different
+
+
+def test_the_orientation_of_the_codestream_counts_in_drawings_too() -> None:
+    """Chromium shows no JPEG XL."""
+    source = libjxl.encode(PHOTO, orientation=6)
+    upright = np.asarray(imgsvc.process(source).to_numpy()).astype(int)
+    shown = drawn(picture(source, "image/jxl").replace(b'width="80" height="60"', b'width="30" height="40"'))
+    assert np.abs(shown - upright).mean() < 3
 
 
 def test_a_property_with_several_values_stays() -> None:

@@ -8,12 +8,12 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, has, has_profile, space_of
+from imgsvc_core.formats.icc import is_srgb, matrix_profile
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.formats.vips import usual_interpretation
 from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
-from imgsvc_core.pixels.icc import is_srgb, matrix_profile
 
 _GRAY = frozenset({"b-w", "grey16"})
 _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyvips
 
+from imgsvc_core.formats.icc import SRGB_COLORANTS, MatrixProfile
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.pixels.channels import is_deep, white
-from imgsvc_core.pixels.icc import SRGB_COLORANTS, MatrixProfile
 from imgsvc_core.plan.color import light
 from imgsvc_core.plan.color.curves import FloatArray
 

@@ -1,17 +1,23 @@
-"""Pictures inside of a drawing in a form that librsvg takes: PNG or JPEG, upright, with their media type.
+"""Pictures inside of a drawing as librsvg takes them: PNG or JPEG, upright, in sRGB, with their media type.
 
-Browsers show more formats, go by the content rather than by the media type, and turn photographs upright.
+Browsers show more formats, go by the content rather than by the media type, turn photographs upright, and
+heed color profiles.
 """
 
 from __future__ import annotations
 
 import base64
 import re
+from contextlib import suppress
 
+import pyvips
+
+from imgsvc_core._runtime.vipsimage import PROFILE, has_profile
 from imgsvc_core.errors import EmptySource, UnsupportedFormat
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.format import Format
+from imgsvc_core.formats.icc import is_srgb
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import sniff
 from imgsvc_core.formats.raster import Raster
@@ -19,6 +25,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.svg.inlined import decoded
 from imgsvc_core.formats.svg.markup import MOST_MARKUP
+from imgsvc_core.formats.vips import set_int
 
 _INLINED = re.compile(rb"""(?<=["'])\s*+data:([^"',;]*+)([^"',]*+),([^"']*+)""", re.IGNORECASE)
 _TAKEN = {"png": b"image/png", "apng": b"image/png", "jpg": b"image/jpeg"}
@@ -46,7 +53,7 @@ def _taken(uri: re.Match[bytes]) -> bytes:
             return uri[0]
         picture = format.probe(HeaderReader(source, format.title))
         kind = _TAKEN.get(picture.info.format)
-        if kind is None or picture.info.orientation != 1:
+        if kind is None or picture.info.orientation != 1 or _has_other_colors(picture):
             kind, text = _encoded(picture)
         elif kind == declared:
             return uri[0]
@@ -55,11 +62,29 @@ def _taken(uri: re.Match[bytes]) -> bytes:
     return b"".join((b"data:", kind, b";base64,", text))
 
 
+def _has_other_colors(picture: Format) -> bool:
+    """Return True if a picture has a profile, but not that of sRGB. librsvg ignores profiles."""
+    if not picture.info.profile:
+        return False
+    image = _loaded(picture)
+    return has_profile(image) and not is_srgb(image.get(PROFILE))
+
+
+def _loaded(picture: Format) -> pyvips.Image:
+    image = load(picture, LoadSettings(sequential=False))
+    assert not isinstance(image, Raster)
+    return image
+
+
 def _encoded(picture: Format) -> tuple[bytes, bytes]:
-    """Return the media type and the base64 of the first frame, upright."""
+    """Return the media type and the base64 of the first frame, upright and in sRGB."""
     with translate_errors(picture.info.format):
-        image = load(picture, LoadSettings(sequential=False))
-        assert not isinstance(image, Raster)
+        image = _loaded(picture)
+        if has_profile(image):
+            with suppress(pyvips.Error):  # a damaged profile, or one of another color model
+                image = image.icc_transform("srgb", embedded=True, black_point_compensation=True)
+        image = image.copy()
+        set_int(image, "orientation", picture.info.orientation)
         image = image.autorot().colourspace("srgb")
         if image.hasalpha():
             return b"image/png", base64.b64encode(image.pngsave_buffer(compression=1, keep="none"))
