@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import blurhash
-import fast_thumbhash
 import imagehash
 import numpy as np
 import pytest
+import thumbhash
 from PIL import Image
 from scipy.ndimage import laplace
 
@@ -78,13 +78,12 @@ def test_blurhash_of_few_pixels_is_that_of_the_package_for_64_on_a_side(size: tu
 def test_thumbhash_is_that_of_the_package(name: str) -> None:
     picture = reduced(name, 96).convert("RGBA")
     told = base64.b64decode(facts_of(picture)["thumbhash"])
-    assert told == bytes(fast_thumbhash.rgba_to_thumb_hash(*picture.size, picture.tobytes()))
+    assert told == bytes(thumbhash.rgba_to_thumb_hash(*picture.size, picture.tobytes()))
 
 
-def test_thumbhash_of_transparent_pictures_is_that_of_the_package() -> None:
-    picture = Image.fromarray(cut_out()).crop((20, 90, 480, 440)).resize((96, 72))
-    told = base64.b64decode(facts_of(picture)["thumbhash"])
-    assert told == bytes(fast_thumbhash.rgba_to_thumb_hash(*picture.size, picture.tobytes()))
+def test_thumbhash_of_a_transparent_picture_is_that_of_the_crate() -> None:
+    told = facts_of(cut_out()[90:440:5, 20:480:5])["thumbhash"]
+    assert told == "3ViKFIYteUo/qJqF+yZVf1FmYIKIN0d4Bg=="  # by the crate thumbhash; the package adds no alpha
 
 
 @pytest.mark.parametrize("name", PHOTOS)
@@ -313,7 +312,7 @@ def test_flat_pictures_of_any_shape_have_flat_facts(size: tuple[int, int], color
     on_white = np.array(color[:3]) * alpha + 255 * (1 - alpha)
     shown = np.asarray(blurhash.decode(told["blurhash"], 8, 8))
     assert np.abs(shown - on_white).max() < 16
-    average = fast_thumbhash.thumb_hash_to_average_rgba(base64.b64decode(told["thumbhash"]))
+    average = thumbhash.thumb_hash_to_average_rgba(base64.b64decode(told["thumbhash"]))
     assert average[3] == pytest.approx(alpha, abs=0.04)
 
 

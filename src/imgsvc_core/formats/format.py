@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from imgsvc_core.formats.raster import Raster
     from imgsvc_core.formats.sink import Sink
 
+_module = functools.cache(import_module)
+
 
 class LoadScaling(enum.Enum):
     """How a decoder can deliver a smaller picture than the one that is stored."""
@@ -240,10 +242,9 @@ class Format:
         return True
 
     @classmethod
-    @functools.cache
     def module(cls, name: str) -> ModuleType:
         """Return a module of the format's package."""
-        return import_module(f"{cls.__module__}.{name}")
+        return _module(f"{cls.__module__}.{name}")
 
     @classmethod
     def probe(cls, reader: HeaderReader) -> Format:
