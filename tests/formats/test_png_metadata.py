@@ -6,6 +6,7 @@ import io
 import zlib
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -119,13 +120,27 @@ def test_blocks_beyond_what_decoders_take_are_left_out() -> None:
         assert b"Ann" not in _result(_source(png_chunk(b"iTXt", content), after=True))
 
 
-@pytest.mark.parametrize("policy", ["strip", "copyright"])
-@pytest.mark.parametrize("animated", [False, True])
-def test_an_orientation_after_the_pixels_stays_beside_pixels_that_stay(animated: bool, policy: str) -> None:
+def _turned(*, after: bool, animated: bool) -> bytes:
     exif = Image.Exif()
     exif[0x0112] = 6
     block = png_chunk(b"eXIf", exif.tobytes().removeprefix(_EXIF_PREFIX))
-    source = _source(block, after=True, animated=animated)
+    return _source(block, after=after, animated=animated)
+
+
+@pytest.mark.parametrize("animated", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_orientation_counts_wherever_it_stands(after: bool, animated: bool) -> None:
+    source = _turned(after=after, animated=animated)
+    upright = np.rot90(photo(), -1)
+    assert imgsvc.inspect(source).upright_size == (64, 96)
+    shown = np.asarray(imgsvc.process(source).to_numpy())[..., :3].reshape(-1, 96, 64, 3)
+    assert np.array_equal(shown[0], upright)
+
+
+@pytest.mark.parametrize("policy", ["strip", "copyright"])
+@pytest.mark.parametrize("animated", [False, True])
+def test_an_orientation_after_the_pixels_stays_beside_pixels_that_stay(animated: bool, policy: str) -> None:
+    source = _turned(after=True, animated=animated)
     result = imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": policy}})
     file = imgsvc.inspect(result.data)
     assert (file.orientation, result.output.orientation) == (6, 6)

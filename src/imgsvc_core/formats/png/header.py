@@ -6,10 +6,12 @@ import itertools
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import attrs
 
 from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.directory import ExifBlock, read_orientation
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -146,12 +148,21 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
         frames=len(moving.frames) if moving else 1,
         delays=moving.delays if moving else (),
         plays=moving.plays if moving else None,
-        orientation=read_orientation(exif[0].content) if exif else 1,
+        orientation=_read_orientation(reader),
         profile=b"iCCP" in found,
         rgb_space=_read_rgb_space(reader, found),
         contents=sum(map(_memory, chunks)) or None,
     )
     return info, PngHeader(head, chunks, animation), exif
+
+
+def _read_orientation(reader: HeaderReader) -> int:
+    """Return the orientation that the first EXIF block tells, before the pixels or after them."""
+    with suppress(CorruptImage):  # decoders tell damage of what follows the header
+        for chunk in read_chunks(reader):
+            if chunk.kind == b"eXIf":
+                return read_orientation(reader.part(chunk.start, chunk.length))
+    return 1
 
 
 def _memory(chunk: Chunk) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from imgsvc_core.formats.apng import Apng
-from imgsvc_core.formats.directory import read_orientation
 from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, beside_stored
 from imgsvc_core.formats.png import Png
 from imgsvc_core.formats.png.header import SIGNATURE, make_chunk, read_chunks
@@ -21,7 +20,7 @@ def rewrite(picture: Png | Apng, policy: MetadataPolicy) -> bytes:
     end.
     """
     found = read_blocks(picture.header_reader) if policy == "copyright" else {}
-    kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, _orientation(picture))
+    kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, picture.info.orientation)
     pieces = [SIGNATURE]
     for chunk in read_chunks(picture.header_reader):
         if chunk.kind[:1].isupper() or chunk.kind in _KEPT:
@@ -29,15 +28,6 @@ def rewrite(picture: Png | Apng, policy: MetadataPolicy) -> bytes:
         if chunk.kind == b"IHDR":
             pieces += chunks_of(kept)
     return b"".join(pieces)
-
-
-def _orientation(picture: Png | Apng) -> int:
-    """Return the orientation that the first EXIF block tells, before the pixels or after them."""
-    reader = picture.header_reader
-    for chunk in read_chunks(reader):
-        if chunk.kind == b"eXIf":
-            return read_orientation(reader.part(chunk.start, chunk.length))
-    return 1
 
 
 def chunks_of(blocks: Blocks) -> list[bytes]:
