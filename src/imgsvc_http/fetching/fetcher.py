@@ -102,6 +102,7 @@ class Fetcher:
         *,
         conditions: Mapping[str, str] = _NO_CONDITIONS,
         account: str = "",
+        name: str = "",
     ) -> Fetched | NotModified:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
 
@@ -115,6 +116,7 @@ class Fetcher:
             limit_bytes: the most bytes.
             conditions: ``If-None-Match`` or ``If-Modified-Since``, sent to the host of the URL.
             account: whose share of what fetching takes it counts in.
+            name: what messages call the source, if they are not to tell its address.
 
         Raises:
             SpecError: the URL or the headers are wrong.
@@ -133,26 +135,26 @@ class Fetcher:
                     if profile is None
                     else await self._profile_picture(profile)
                 )
-                async with self._get(location, extra, profile) as response:
+                async with self._get(location, extra, profile, name) as response:
                     if response.status == _NOT_MODIFIED and conditions:
                         return NotModified(response.headers)
-                    _check_status(response, profile)
+                    _check_status(response, profile, name)
                     path = await save(
                         response.content.iter_any(),
                         ", ".join(response.headers.getall("Content-Encoding", ())),
                         response.content_length,
                         allocate,
                         limit_bytes,
-                        lambda: f"Source '{shown_url(str(response.url))}'",
+                        lambda: f"Source '{name or shown_url(str(response.url))}'",
                     )
-                    name, received = _name(response), response.headers
+                    file_name, received = _name(response), response.headers
         except TimeoutError:
             raise SourceUnreachable(
-                f"Source '{shown_url(url)}' did not answer completely within "
+                f"Source '{name or shown_url(url)}' did not answer completely within "
                 f"{in_words(self._settings.total_seconds)}.",
                 failure="timed_out",
             ) from None
-        return Fetched(path, name, time.perf_counter() - started, received)
+        return Fetched(path, file_name, time.perf_counter() - started, received)
 
     def _with_user_agent(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Append the service's User-Agent to a client's, so that it always identifies the service."""
@@ -178,33 +180,32 @@ class Fetcher:
 
     @asynccontextmanager
     async def _get(
-        self, location: URL, headers: Mapping[str, str], profile: Profile | None = None
+        self, location: URL, headers: Mapping[str, str], profile: Profile | None = None, name: str = ""
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Give the response after redirects."""
-        start, cookies = location, FetchCookies()
+        """Give the response after redirects. Messages tell where they start, or the name instead."""
+        shown, cookies = name or shown_url(str(location)), FetchCookies()
         headers = {**headers, **authorization(location)}
         for _ in range(self._settings.redirects + 1):
             sent = {**headers, **cookies.header(location, headers)}
-            async with await self._request(location, sent, start) as response:
+            async with await self._request(location, sent, shown) as response:
                 if response.status not in _REDIRECTS:
                     try:
                         yield response
                     except aiohttp.ClientError as error:
-                        raise _unreachable(error, shown_url(str(start))) from error
+                        raise _unreachable(error, shown) from error
                     return
                 cookies.take(response)
-                target = _redirect(location, response.headers.get("Location", ""), shown_url(str(start)))
+                target = _redirect(location, response.headers.get("Location", ""), shown)
             if target.origin() != location.origin():
                 headers = dict(headers.items() & FRESH.items())
             headers = {**headers, **authorization(target)}
             location = target
         raise SourceUnreachable(
-            f"Source '{shown_url(str(start))}' redirects more than {self._settings.redirects} times: "
-            "give its final URL."
+            f"Source '{shown}' redirects more than {self._settings.redirects} times: give its final URL."
         )
 
-    async def _request(self, location: URL, headers: Mapping[str, str], start: URL) -> aiohttp.ClientResponse:
-        """Return the response of a location, which may be a redirect. Errors name the start of all."""
+    async def _request(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
+        """Return the response of a location, which may be a redirect."""
         try:
             self._guard.check_literal(location.raw_host or "")
             return await self._session.get(bare(location), headers=headers, allow_redirects=False)
@@ -213,7 +214,7 @@ class Fetcher:
                 raise
             # Some errors hold the whole request with all its secrets: of those, only the cause is kept.
             secret = isinstance(error, aiohttp.ClientResponseError | ValueError)
-            raise _unreachable(error, shown_url(str(start))) from (error.__cause__ if secret else error)
+            raise _unreachable(error, shown) from (error.__cause__ if secret else error)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -259,12 +260,12 @@ def _redirect(location: URL, target: str, shown: str) -> URL:
     return joined
 
 
-def _check_status(response: aiohttp.ClientResponse, profile: Profile | None) -> None:
+def _check_status(response: aiohttp.ClientResponse, profile: Profile | None, name: str = "") -> None:
     """Raise an error unless the response has a picture."""
     if response.status in (404, 410) and profile is not None:
         raise profile.unknown()
     if response.status not in _WHOLE and not _is_complete(response):
-        shown = shown_url(str(response.url))
+        shown = name or shown_url(str(response.url))
         raise SourceRefused(
             f"Source '{shown}' answered with status {response.status}; expected 200 with an image.",
             status=response.status,

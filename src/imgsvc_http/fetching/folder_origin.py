@@ -177,7 +177,7 @@ def _local_facts(root: Path, path: str) -> _Facts:
     """Return the facts of a file, which no link may lead out of the folder to."""
     if path.endswith("/"):
         raise FileNotFoundError(path)
-    file = Path(f"{root}/{path}").resolve(strict=True)
+    file = Path(os.path.realpath(f"{root}/{path}", strict=True))
     status = file.stat()
     if not file.is_relative_to(root.resolve()) or not stat.S_ISREG(status.st_mode):
         raise FileNotFoundError(path)
@@ -192,7 +192,7 @@ def _is_missing(error: Exception) -> bool:
     """Return True if there is no such file, or can be none."""
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return True
-    return isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
+    return isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def _reason(error: Exception, origin: Origin) -> str:

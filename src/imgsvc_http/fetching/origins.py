@@ -110,7 +110,7 @@ class Origins:
             if folder is not None:
                 return await folder.open(_path(source), allocate, limit_bytes, version)
             conditions = {} if known is None else known.conditions
-            return await self._fetch(self.address_of(source), conditions, allocate, asking)
+            return await self._fetch(source, conditions, allocate, asking)
 
         if self.is_file(source):
             return await fetch(_no_copy), _keep
@@ -121,15 +121,16 @@ class Origins:
         return aging, shared.release
 
     async def _fetch(
-        self, address: str, conditions: Mapping[str, str], allocate: Allocate, asking: Asking
+        self, source: AnySource, conditions: Mapping[str, str], allocate: Allocate, asking: Asking
     ) -> OpenedSource | NotModified:
         fetched = await self._fetcher.fetch(
-            address,
+            self.address_of(source),
             {} if asking.version is None or conditions else FRESH,
             allocate,
             asking.limit_bytes,
             conditions=conditions,
             account=asking.account,
+            name=f"{source.origin}/{source.path}" if isinstance(source, OriginSource) else "",
         )
         if isinstance(fetched, NotModified):
             return fetched

@@ -98,6 +98,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text.jpg").write_text("no picture")
     (folder.parent / "secret.jpg").write_bytes(encoded.jpeg().data)
     (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")
+    (folder / "loop.jpg").symlink_to("loop.jpg")
     with zipfile.ZipFile(folder.parent / "archive.zip", "w") as archive:
         archive.write(folder / "photo.jpg", "deep/photo.jpg")
     return folder

@@ -157,11 +157,14 @@ async def test_all_problems_are_told_at_once(site: Site) -> None:
         ),
         ("photos/photo.jpg/deeper.jpg", 404, "source_unreachable", "does not exist"),
         ("photos/link.jpg", 404, "source_unreachable", "does not exist"),
+        ("photos/loop.jpg", 404, "source_unreachable", "Source 'photos/loop.jpg' does not exist."),
         ("archive/nothing.jpg", 404, "source_unreachable", "Source 'archive/nothing.jpg' does not exist."),
-        ("web/nothing.jpg", 404, "source_unreachable", "answered with status 404"),
-        ("web/gone.jpg", 404, "source_unreachable", "answered with status 410"),
-        ("web/failing.jpg", 424, "source_unreachable", "answered with status 500"),
-        ("away/photo.jpg", 424, "source_unreachable", "it cannot be connected to"),
+        ("web/nothing.jpg", 404, "source_unreachable", "Source 'web/nothing.jpg' answered with status 404"),
+        ("web/gone.jpg", 404, "source_unreachable", "Source 'web/gone.jpg' answered with status 410"),
+        ("web/failing.jpg", 424, "source_unreachable", "Source 'web/failing.jpg' answered with status 500"),
+        ("web/empty.jpg", 424, "empty_source", "Source 'web/empty.jpg' is empty"),
+        ("web/lost.jpg", 424, "source_unreachable", "Source 'web/lost.jpg' redirects to something"),
+        ("away/photo.jpg", 424, "source_unreachable", "Source 'away/photo.jpg' cannot be fetched: it cannot"),
         ("https://127.0.0.2/a.jpg", 424, "source_unreachable", "is not a public address"),
         ("http://[::1]/a.jpg", 424, "source_unreachable", "is not a public address"),
         ("http://169.254.169.254/latest", 424, "source_unreachable", "is not a public address"),
@@ -175,6 +178,8 @@ async def test_sources_that_cannot_be_used(
 ) -> None:
     site.web.pages["/pictures/gone.jpg"] = Page(status=410)
     site.web.pages["/pictures/failing.jpg"] = Page(status=500)
+    site.web.pages["/pictures/empty.jpg"] = Page()
+    site.web.pages["/pictures/lost.jpg"] = Page(status=302, headers={"Location": "ftp://x/"})
     await _refused(site, site.signer.url(source, resize="20x"), status, slug, told)
 
 
