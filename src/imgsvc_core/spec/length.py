@@ -60,7 +60,7 @@ class LengthKind(Kind):
         elif isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(value)
         else:
-            length = Length(value + 0.0)
+            length = Length(value + 0)  # turns -0.0 into 0.0; an int may be too large for a float
         low, high = (self.least, self.most) if length.percent else (self.minimum, self.maximum)
         if not low <= length.amount <= high or not (length.percent or float(length.amount).is_integer()):
             raise ValueError(value)
