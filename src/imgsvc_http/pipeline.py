@@ -390,4 +390,4 @@ def own_storage() -> Iterator[None]:
     except Exception as error:
         if is_disk_full(error):
             raise
-        raise MachineFailed(f"Results cannot be stored: {error}") from error
+        raise MachineFailed(f"The service's own storage fails: {error}") from error

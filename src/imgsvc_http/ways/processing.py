@@ -18,7 +18,7 @@ from imgsvc_http.answering.responses import Response, finished, picture, success
 from imgsvc_http.call import Call
 from imgsvc_http.gate import quota
 from imgsvc_http.monitoring.phases import phase
-from imgsvc_http.pipeline import Source
+from imgsvc_http.pipeline import Source, own_storage
 from imgsvc_http.receiving.idempotency import Keep
 from imgsvc_http.receiving.processing_request import (
     ProcessingRequest,
@@ -128,7 +128,8 @@ async def _keep(
     if source is None:
         await webhooks.accept(id_, call.account, AsyncRequest(document=document), keep)
         return
-    kept = await webhooks.uploads.keep(source.path, id_, now())
+    with own_storage():
+        kept = await webhooks.uploads.keep(source.path, id_, now())
     asked = AsyncRequest(document=document, source=kept, source_name=source.name, ignored=source.ignored)
     try:
         await webhooks.accept(id_, call.account, asked, keep)

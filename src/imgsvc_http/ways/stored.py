@@ -14,7 +14,7 @@ from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import FILE, Parameter, path_parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import Call
-from imgsvc_http.pipeline import IMAGES_PATH
+from imgsvc_http.pipeline import IMAGES_PATH, own_storage
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.storage.temporary import TemporaryStorage, stored_of
@@ -43,11 +43,14 @@ async def serve(
         raise refusal("not_found", what="image")
     if stored.expires_at <= moment:
         raise refusal("expired", what="image")
-    try:
-        whole = await storage.mapped(name)
-        size = await storage.size(name) if whole is None else len(whole)
-    except FileNotFoundError:
-        raise refusal("not_found", what="image") from None
+    with own_storage():
+        try:
+            whole = await storage.mapped(name)
+            size = await storage.size(name) if whole is None else len(whole)
+        except FileNotFoundError:
+            size = None
+    if size is None:
+        raise refusal("not_found", what="image")
     etag = f'"{name.rpartition(".")[0]}"'
     headers = {
         "Content-Type": stored.media_type,

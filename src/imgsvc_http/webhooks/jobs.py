@@ -21,7 +21,7 @@ from imgsvc_http.answering.responses import failure_body
 from imgsvc_http.fetching.resolver import ACCOUNT
 from imgsvc_http.gate import quota
 from imgsvc_http.monitoring.phases import begin_phases
-from imgsvc_http.pipeline import Source
+from imgsvc_http.pipeline import Source, own_storage
 from imgsvc_http.receiving.processing_request import parse_request
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import Services
@@ -172,12 +172,16 @@ class Webhooks:
         if request.source is None:
             return None
         file = allocate(None)
-        try:
-            with file.writing() as target:
-                async for chunk in self.uploads.read(request.source):
-                    target.write(chunk)
-        except FileNotFoundError as error:
-            raise SourceUnreachable("The uploaded image is no longer there: send it again.") from error
+        is_there = True
+        with own_storage():
+            try:
+                with file.writing() as target:
+                    async for chunk in self.uploads.read(request.source):
+                        target.write(chunk)
+            except FileNotFoundError:
+                is_there = False
+        if not is_there:
+            raise SourceUnreachable("The uploaded image is no longer there: send it again.")
         return Source(file.path, request.source_name, ignored=request.ignored)
 
     async def _keep_result(self, work: Work, payload: dict[str, Any]) -> Work | None:
