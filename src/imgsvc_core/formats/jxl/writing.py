@@ -72,7 +72,7 @@ def _encode(pixels: Any, settings: SaveSettings) -> bytes:
             pixels[..., 0] if bands == 1 else pixels,
             level=level,
             effort=effort,
-            photometric="gray" if bands < 3 else "rgb",
+            photometric={1: "gray", 2: None}.get(bands, "rgb"),  # "gray" would not be read as having alpha
             numthreads=1,
         )
     source = HeaderReader(ByteSource(bytes(encoded)), "JPEG XL")
