@@ -20,6 +20,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_cli.app import cli
+from imgsvc_cli.flags import request_document
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec.options import SHORTHANDS
 from imgsvc_http.answering.errors import KINDS
@@ -390,11 +391,9 @@ def test_commands_that_pages_show_are_known(tmp_path: Path, monkeypatch: pytest.
         command: click.Command = cli
         while isinstance(command, click.Group):
             inner = command.get_command(click.Context(command), words[0])
-            if inner is None:  # an argument of the group
-                break
-            command, words = inner, words[1:]
-        assert command is not cli, words
-        command.make_context(command.name, list(words))
+            command, words = (command.commands["run"], words) if inner is None else (inner, words[1:])
+        flags = command.make_context(command.name, list(words)).params
+        imgsvc.parse(request_document(flags))
 
 
 def test_calls_that_pages_show_are_known() -> None:
