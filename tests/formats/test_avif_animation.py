@@ -49,6 +49,15 @@ def pixels_of(data: bytes) -> Any:
     return pixels.reshape(-1, imgsvc.inspect(data).height, *pixels.shape[1:])
 
 
+@pytest.mark.parametrize("plays", [0, 3])
+def test_results_do_not_tell_when_they_were_made(plays: int) -> None:
+    data = imgsvc.process(apng(frames(), [100] * 4, plays), AVIF).data
+    for kind in (b"mvhd", b"tkhd", b"mdhd"):
+        start = data.index(kind) + 8
+        assert data[start - 4] == 1  # numbers of 8 bytes
+        assert data[start : start + 16] == bytes(16)
+
+
 @given(
     delays=st.lists(st.integers(1, 60_000), min_size=2, max_size=6),
     plays=st.integers(0, 900),

@@ -21,7 +21,7 @@ from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.av1 import coded_sizes
 from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif
-from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, tracks_of
+from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, times_of, tracks_of
 from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
@@ -158,10 +158,15 @@ def _pictures(strip: Any) -> Any:
 
 
 def _played(encoded: bytes, plays: int) -> bytes:
-    """Return a file that plays so often: how long it lasts says so. The encoder lets all play for ever."""
-    if not plays:
-        return encoded
+    """Return a file that plays so often: how long it lasts says so. The encoder lets all play for ever.
+
+    The times at which it was made go, so that equal requests have equal results.
+    """
     data, reader = bytearray(encoded), HeaderReader(ByteSource(encoded), "AVIF")
+    for start, length in times_of(reader):
+        data[start : start + length] = bytes(length)
+    if not plays:
+        return bytes(data)
     movie = next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov")
     places = [_at(reader, movie, b"mvhd") + _DURATION_OF_MOVIE]
     once = 0
