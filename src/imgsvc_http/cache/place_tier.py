@@ -208,7 +208,7 @@ class PlaceTier:
         for entry in entries:
             encoded = encode(entry)
             size = files.counted(encoded.size)
-            if size > self._bound or self.is_purged(entry):
+            if size > self._bound:
                 continue
             if total + size > self._bound:
                 yield group

@@ -244,6 +244,21 @@ async def test_headers_that_cannot_be_sent_are_wrong(
         await get(fetcher, "http://127.0.0.1:9/", tmp_path, headers={name: value})
 
 
+async def test_a_source_that_announces_too_much_is_refused_at_once(fetcher: Fetcher, tmp_path: Path) -> None:
+    released = asyncio.Event()
+
+    async def announce(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": "100001"})
+        await answer.prepare(request)
+        await released.wait()
+        return answer
+
+    async with serving({"/p": announce}) as url:
+        with pytest.raises(SourceTooLarge, match="more than 100,000 bytes"):
+            await get(fetcher, f"{url}/p", tmp_path, limit=100_000)
+        released.set()
+
+
 async def test_too_many_bytes_are_refused_while_they_come(fetcher: Fetcher, tmp_path: Path) -> None:
     sent = 0
 

@@ -11,6 +11,7 @@ import pytest_asyncio
 from sqlalchemy import func, select
 
 from imgsvc_http.gate.quota import Count, QuotaCounts
+from imgsvc_http.runtime.clock import month_of
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.accounts import Account, Usage
 from imgsvc_http.state.database import Database
@@ -64,6 +65,17 @@ async def test_pictures_of_a_busy_account_are_counted_in_memory(
     assert await _spend(counts, account, 30) == 30
     assert await accounts.usage(db, account.id, NOW) == Usage(10**12, 20)  # the others are not written yet
     assert await counts.usage(account.id, NOW) == Usage(10**12, 50)
+
+
+async def test_a_reservation_that_is_renewed_unused_stays_as_large(
+    db: Database, counts: QuotaCounts, account: Account, lease: Lease
+) -> None:
+    """It is a part of all that is left, which it is itself a part of."""
+    await accounts.set_quota(db, account.id, 52)
+    assert await _spend(counts, account, 20) == 20
+    for _ in range(2):
+        of = lease.holder, account.id, month_of(NOW)
+        assert await reservations.renew(db, *of, spent=0, wanted=100) == 2
 
 
 async def test_a_picture_that_is_taken_back_is_counted_in_memory_again(

@@ -7,6 +7,8 @@ import contextlib
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,29 @@ async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
             with contextlib.suppress(CallTimedOut):  # while the threads come to their ends
                 assert await calls.call(lambda: "room again") == "room again"
                 break
+
+
+async def test_a_call_that_is_cancelled_as_it_gets_a_thread_hands_it_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, calls, answer = asyncio.get_running_loop(), Bulkhead(60, threads=1), threading.Event()
+    first = asyncio.create_task(calls.call(answer.wait))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(calls.call(answer.wait))
+    await asyncio.sleep(0)
+    call_soon = loop.call_soon_threadsafe
+
+    def cancel_second_afterwards(report: Callable[..., object], *args: Any) -> asyncio.Handle:
+        return call_soon(lambda: (report(*args), second.cancel()))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "call_soon_threadsafe", cancel_second_afterwards)
+        answer.set()
+        await first
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    async with asyncio.timeout(60):
+        assert await calls.call(lambda: "there is a thread") == "there is a thread"
 
 
 async def test_what_a_call_raises_is_raised() -> None:
