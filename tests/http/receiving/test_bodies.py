@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import aiohttp
 import pytest
@@ -68,6 +68,17 @@ async def test_parts_with_other_names_or_none_are_ignored(
     """Frameworks add parts of their own, such as `_charset_` or a token against forged requests."""
     reply = await call(client, "POST", "/1.0/upload", data=form(other, FILE, other), headers=FORM)
     assert reply.status == 200, reply.json
+
+
+@pytest.mark.asyncio
+async def test_json_of_unknown_length_has_the_same_limit(client: aiohttp.ClientSession) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(1001):
+            yield b" " * 1000
+
+    kind = {"Content-Type": "application/json"}
+    reply = await call(client, "POST", "/1.0/fetch", data=chunks(), headers=kind)
+    assert_failure(reply, 413, "body_too_large", "1,000,000 bytes")
 
 
 @pytest.mark.asyncio

@@ -179,11 +179,14 @@ async def test_the_name_under_which_a_browser_saves(site: Site) -> None:
     assert await disposition(filename='ü"; x') == (
         "inline; filename=\"__; x.jpg\"; filename*=UTF-8''%C3%BC%22%3B%20x.jpg"
     )
+    assert await disposition(filename="%41") == "inline; filename=\"_41.jpg\"; filename*=UTF-8''%2541.jpg"
 
 
 async def test_the_density_of_a_url_multiplies_sizes(site: Site) -> None:
     reply = await site.picture("photos/photo.jpg", resize="20x", dpr=2)
     assert (reply.picture.size[0], reply.headers["Content-DPR"]) == (40, "2")
+    reply = await site.picture("photos/photo.jpg", resize="20x", dpr=0.5)
+    assert (reply.picture.size[0], reply.headers["Content-DPR"]) == (10, "0.5")
 
 
 async def test_scripts_of_other_sites_may_ask(site: Site) -> None:

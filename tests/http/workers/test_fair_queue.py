@@ -51,6 +51,23 @@ def line(
     return request
 
 
+async def test_patient_requests_may_have_more_slots_than_others() -> None:
+    """Those of webhooks, which all processes work on in one."""
+    queue = FairQueue(1, extra=0, patient=3, room=100, seconds=10)
+    patient = [queue.slot("account", background=True) for _ in range(4)]
+    taking = [asyncio.create_task(slot.take()) for slot in patient]
+    await settle()
+    assert [task.done() for task in taking] == [True, True, True, False]
+    other = asyncio.create_task(queue.slot("other").take())
+    await settle()
+    assert not other.done()
+    patient[0].give_back()
+    await settle()
+    assert taking[3].done()
+    for task in (*taking, other):
+        task.cancel()
+
+
 async def test_accounts_take_turns_however_many_requests_one_of_them_sends() -> None:
     clock, served = Clock(), []
     queue = FairQueue(1, extra=0, room=100, seconds=10, clock=clock)

@@ -86,6 +86,25 @@ async def test_waiting_for_a_worker_ends_when_its_time_is_up(tmp_path: Path) -> 
             await asyncio.gather(working, return_exceptions=True)
 
 
+async def test_a_body_of_which_no_more_can_wait_is_not_asked_for(service: Service) -> None:
+    head = (
+        f"POST /1.0/upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
+        "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n"
+        "Expect: 100-continue\r\n\r\n"
+    )
+    async with service.client() as many, asyncio.timeout(60):
+        working = [asyncio.create_task(upload(many, ENDLESS)) for _ in range(12)]
+        while sum(task.done() for task in working) < 12 - 1 - 4:  # the others run and wait
+            await asyncio.sleep(0.01)
+        reader, writer = await asyncio.open_connection("localhost", service.port, ssl=service.tls)
+        writer.write(head.encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 503 ")
+        writer.close()
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+
 async def test_another_account_is_served_while_one_holds_all_workers_and_fills_the_queue(
     service: Service, client: aiohttp.ClientSession, other: aiohttp.ClientSession
 ) -> None:
