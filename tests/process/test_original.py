@@ -294,6 +294,27 @@ def test_compressed_boxes_and_streams_without_boxes(policy: str) -> None:
     assert imgsvc.process(stream, {"output": output}).data == stream
 
 
+def _more_than_a_picture(kind: str) -> bytes:
+    pixels = np.dstack((coffee()[:120, :90], coffee()[:120, :90, 0]))
+    if kind == "depth":
+        planes = np.ascontiguousarray(pixels.transpose(2, 0, 1)[:2])
+        return bytes(imagecodecs.jpegxl_encode(planes, level=101, planar=True, photometric="gray"))
+    return libjxl.encode(
+        pixels, **{kind: b"My draft"}, **({"have_animation": 1} if kind == "layer_name" else {})
+    )
+
+
+@pytest.mark.parametrize("kind", ["depth", "layer_name", "alpha_name"])
+def test_what_lies_in_the_stream_of_a_jpeg_xl_goes_by_encoding_it_again(kind: str) -> None:
+    data = _more_than_a_picture(kind)
+    for policy in ("strip", "copyright"):
+        with pytest.raises(imgsvc.UnsupportedOperation, match="only with another encoding"):
+            imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": policy}})
+        result = imgsvc.process(data, {"output": {"if_smaller": True, "lossless": True, "metadata": policy}})
+        assert imgsvc.process(result.data, {"output": {"keep_pixels": True, "metadata": policy}}).data
+    assert imgsvc.process(data, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == data
+
+
 @pytest.mark.parametrize("policy", ["strip", "copyright"])
 def test_an_index_of_frames_stays(policy: str) -> None:
     data, index = file("jxl"), b"\0\0\0\x0cjxliIDX!"

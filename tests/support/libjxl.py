@@ -108,12 +108,14 @@ def encode(
     durations: Sequence[int] = (),
     crops: Sequence[tuple[int, int] | None] = (),
     options: Mapping[int, int] | None = None,
+    layer_name: bytes = b"",
+    alpha_name: bytes = b"",
     **facts: int,
 ) -> bytes:
     """Encode pictures of (height, width, bands), without loss unless a distance is given.
 
     ``facts`` are those of the header; ``space`` is a color encoding by its numbers; ``options`` are those of
-    frames by number.
+    frames by number. ``layer_name`` is that of all frames.
     """
     library = _library()
     pictures = [pixels] if isinstance(pixels, np.ndarray) else list(pixels)
@@ -142,6 +144,9 @@ def encode(
         library.JxlEncoderInitExtraChannelInfo(0, ctypes.byref(channel))
         channel.premultiplied = 1
         done(library.JxlEncoderSetExtraChannelInfo(encoder, ctypes.c_size_t(0), ctypes.byref(channel)))
+    if alpha_name:
+        size = ctypes.c_size_t(len(alpha_name))
+        done(library.JxlEncoderSetExtraChannelName(encoder, ctypes.c_size_t(0), alpha_name, size))
     if profile is not None:
         done(library.JxlEncoderSetICCProfile(encoder, profile, ctypes.c_size_t(len(profile))))
     else:
@@ -175,6 +180,8 @@ def encode(
             if crops:
                 frame.save_as_reference = 1
             done(library.JxlEncoderSetFrameHeader(settings, ctypes.byref(frame)))
+        if layer_name:
+            done(library.JxlEncoderSetFrameName(settings, layer_name))
         layout = _PixelFormat(bands, kind, 0, 0)
         data = np.ascontiguousarray(picture).tobytes()
         size = ctypes.c_size_t(len(data))

@@ -96,9 +96,11 @@ class BitReader:
         """Skip bits."""
         self.position += count
 
-    def skip_name(self) -> None:
-        """Skip a name of a frame or of a channel."""
-        self.skip(8 * self.u32(*_NAME_LENGTH))
+    def skip_name(self) -> bool:
+        """Skip a name of a frame or of a channel. Return True if it has one."""
+        length = self.u32(*_NAME_LENGTH)
+        self.skip(8 * length)
+        return length > 0
 
     def skip_extensions(self) -> None:
         """Skip what later versions of the format may add."""

@@ -24,8 +24,7 @@ RATE: tuple[Distribution, ...] = ((100, 0), (1000, 0), (1, 10), (1, 30))
 RATE_DIVISOR: tuple[Distribution, ...] = ((1, 0), (1001, 0), (1, 8), (1, 10))
 PLAYS: tuple[Distribution, ...] = ((0, 0), (0, 3), (0, 16), (0, 32))
 DEPTHS: tuple[Distribution, ...] = ((8, 0), (10, 0), (12, 0), (1, 6))
-ALPHA, BLACK = 0, 4  # kinds of extra channels
-_SPOT, _COLOR_FILTER = 2, 5
+ALPHA, SPOT, BLACK, _COLOR_FILTER = 0, 2, 4, 5  # kinds of extra channels
 _SIDES: tuple[Distribution, ...] = ((1, 9), (1, 13), (1, 18), (1, 30))
 _SMALL_PREVIEWS: tuple[Distribution, ...] = ((16, 0), (32, 0), (1, 5), (33, 9))
 _PREVIEWS: tuple[Distribution, ...] = ((1, 6), (65, 8), (321, 10), (1345, 12))
@@ -56,6 +55,7 @@ class ExtraChannel:
 
     kind: int = ALPHA
     premultiplied: bool = False
+    named: bool = False
 
 
 @frozen
@@ -199,13 +199,13 @@ def _read_extra(reader: BitReader) -> ExtraChannel:
     kind = reader.enum()
     _read_depth(reader)
     reader.u32((0, 0), (3, 0), (4, 0), (1, 3))  # how much smaller it is stored
-    reader.skip_name()
+    named = reader.skip_name()
     premultiplied = kind == ALPHA and reader.flag()
-    if kind == _SPOT:
+    if kind == SPOT:
         reader.skip(4 * 16)
     elif kind == _COLOR_FILTER:
         reader.u32((1, 0), (0, 2), (3, 4), (19, 8))
-    return ExtraChannel(kind, premultiplied)
+    return ExtraChannel(kind, premultiplied, named)
 
 
 @frozen

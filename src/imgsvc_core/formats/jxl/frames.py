@@ -25,7 +25,7 @@ class Frame:
     """A frame, in bits of the codestream: from its header, in which its duration is, to its contents.
 
     The header and the order of its parts end where they are filled up to the byte at which ``sizes`` begin.
-    ``duration`` is in ticks. ``shown`` is False for frames that others are made of.
+    ``duration`` is in ticks. ``shown`` is False for frames that others are made of. Layers may be ``named``.
     """
 
     start: int
@@ -36,6 +36,7 @@ class Frame:
     duration_at: tuple[int, int]
     shown: bool
     last: bool
+    named: bool
 
 
 def read_frames(reader: BitReader, header: Header) -> Iterator[Frame]:
@@ -56,8 +57,9 @@ def _read_frame(reader: BitReader, header: Header) -> Frame:
     filled, sizes = _skip_contents(reader, fields)
     shown = fields.kind in _SHOWN and (fields.last or fields.duration > 0)
     return Frame(
-        start, filled, sizes, reader.position, fields.duration, fields.duration_at, shown, fields.last
-    )
+        start, filled, sizes, reader.position, fields.duration, fields.duration_at, shown, fields.last,
+        fields.named,
+    )  # fmt: skip
 
 
 class _Fields:
@@ -71,7 +73,7 @@ class _Fields:
         self.passes, self.upsampling, self.level = 1, 1, 0
         self.group = 2 * _GROUP
         self.duration, self.duration_at = 0, (0, 0)
-        self.last = True
+        self.last, self.named = True, False
         if not reader.flag():
             self._read()
 
@@ -105,7 +107,7 @@ class _Fields:
         referable = not self.last and (not self.duration or reference > 0)
         if (replaces and not partial and referable) or self.kind == _REFERENCE:
             reader.flag()
-        reader.skip_name()
+        self.named = reader.skip_name()
         self._skip_filters(modular)
         reader.skip_extensions()
 

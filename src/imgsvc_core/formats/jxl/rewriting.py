@@ -5,7 +5,8 @@ from __future__ import annotations
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.jxl import Jxl
 from imgsvc_core.formats.jxl.bits import BitReader
-from imgsvc_core.formats.jxl.frames import read_frames
+from imgsvc_core.formats.jxl.codestream import SPOT
+from imgsvc_core.formats.jxl.frames import Frame, read_frames
 from imgsvc_core.formats.jxl.icc import read_profile
 from imgsvc_core.formats.jxl.reading import read_metadata
 from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, beside_stored
@@ -15,14 +16,22 @@ _FIRST = (b"JXL ", b"ftyp", b"jxll")  # the kind of the file
 _INDEX = b"jxli"  # of the frames in the codestream
 
 
-def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes:
+def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes | None:
     """Return the file without boxes that neither pixels nor their colors need, and without what follows the
     codestream.
 
     The box from which a JPEG comes back goes as well, because it holds the metadata of the JPEG.
+
+    Return None if the codestream has more than the picture: a preview, channels that are not shown, such as
+    depth, or names of channels and layers.
     """
     reader, header = picture.header_reader, picture.header
-    codestream = header.codestream.read(0, _end(picture))
+    frames, facts = _read_frames(picture), header.picture
+    hidden = [channel for channel in facts.extra if channel is not facts.alpha and channel.kind != SPOT]
+    named = [part for parts in (facts.extra, frames) for part in parts if part.named]
+    if facts.preview or hidden or named:
+        return None
+    codestream = header.codestream.read(0, frames[-1].end // 8)
     if not header.boxes:
         return codestream
     found = read_metadata(reader, header) if policy == "copyright" else {}
@@ -42,8 +51,8 @@ def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes:
     return b"".join((*first, *metadata, *index, make_box(b"jxlc", codestream)))
 
 
-def _end(picture: Jxl) -> int:
-    """Return where the codestream ends.
+def _read_frames(picture: Jxl) -> list[Frame]:
+    """Return all frames, with the last of which the codestream ends.
 
     Raises:
         CorruptImage: the file ends before.
@@ -52,8 +61,7 @@ def _end(picture: Jxl) -> int:
     bits = BitReader(codestream, header.end)
     if header.colors.profile:
         read_profile(bits)
-    *_, last = read_frames(bits, header)
-    end = last.end // 8
-    if end > codestream.size:
+    frames = list(read_frames(bits, header))
+    if frames[-1].end // 8 > codestream.size:
         raise picture.header_reader.corrupt("it ends before its data is complete")
-    return end
+    return frames
