@@ -143,7 +143,7 @@ def _write_within(
 def _check(image: pyvips.Image, row: type[Format], settings: SaveSettings) -> None:
     """Raise an error if the format cannot hold the picture or do what is asked."""
     if settings.lossless and not row.lossless:
-        raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif or jp2 instead.")
+        raise UnsupportedOperation(f"{row.title} cannot be lossless; use png, webp, avif, jxl or jp2.")
     space = space_of(image)
     if space not in _GRAY_OR_RGB:
         raise UnsupportedOperation(

@@ -103,7 +103,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
         MissingDependency: Pillow was built without AVIF.
     """
     if settings.lossless:
-        raise UnsupportedOperation("Animated AVIF cannot be lossless; use webp or apng instead.")
+        raise UnsupportedOperation("Animated AVIF cannot be lossless; use webp, apng or jxl.")
     _check_pillow("written")
     frames, height = frame_count(image), image.get_page_height()
     delays, plays = timing(image, frames)
