@@ -45,6 +45,7 @@ from imgsvc_core.plan.seen import NOTHING_SEEN, Sides
 from imgsvc_core.sources.kept_pixels import loaded
 from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
+from imgsvc_core.sources.url_messages import shown_url
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.targets.encoding import digested, encode, of_original
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
@@ -160,7 +161,7 @@ def parse_for(target: Target | None, spec: Request | None) -> Spec:
         check_target(target)
     elif isinstance(spec, str | os.PathLike):
         expected = "The request must be operations or a JSON object; pass a path of the result as 'target'"
-        raise SpecError([Problem("", expected, f"got '{os.fspath(spec)}'")])
+        raise SpecError([Problem("", expected, f"got '{shown_url(os.fspath(spec))}'")])
     return parse({} if spec is None else spec)
 
 

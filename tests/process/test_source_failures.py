@@ -108,6 +108,23 @@ def test_targets_keep_secrets_too(url: str, photo: bytes) -> None:
     assert "Error" not in caught.value.message
 
 
+def test_a_target_in_the_place_of_a_request_keeps_secrets_too(photo: bytes) -> None:
+    with pytest.raises(imgsvc.SpecError, match=r"got 's3://bucket/a\.png'") as caught:
+        imgsvc.process(photo, f"s3://user:{PASSWORD}@bucket/a.png?token={TOKEN}")  # type: ignore[call-overload]
+    assert PASSWORD not in caught.value.message
+
+
+def test_the_name_of_a_file_object_may_be_a_url(photo: bytes) -> None:
+    """As those of smart_open are."""
+
+    class Named(io.BytesIO):
+        name = f"https://user:{PASSWORD}@example.org/photo.png?token={TOKEN}"
+
+    assert imgsvc.inspect(Named(photo)).name == "photo.png"
+    with pytest.raises(imgsvc.UnsupportedFormat, match=r"Source 'photo\.png' is no image"):
+        imgsvc.inspect(Named(b"something else"))
+
+
 def test_file_objects_may_give_any_bytes(photo: bytes) -> None:
     class Reusing(io.BytesIO):
         """Gives the same buffer again and again, filled anew."""

@@ -215,4 +215,4 @@ def _chunk(file: Any) -> Any:
 
 def _name_of(file: object) -> str:
     name = getattr(file, "name", "")
-    return Path(name).name if isinstance(name, str) else ""
+    return Path(shown_url(name)).name if isinstance(name, str) else ""
