@@ -39,6 +39,7 @@ from imgsvc_core.limits import Limits, check_rendered, check_source
 from tests.formats.probing import facts, pillow
 from tests.support import requires
 from tests.support.encoded import VARIANTS, encoded
+from tests.support.handmade import png_chunk
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 SVG_NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
@@ -347,11 +348,13 @@ def test_impossible_headers(name: str) -> None:
     "data",
     [
         jpeg(9, 9).replace(b"\xff\xc0", b"\xff\xc5", 1),
+        jpeg(9, 9).replace(b"\xff\xc0", b"\xff\xf7", 1),
+        PNG_START + png_chunk(b"CgBI", b"P\0 \6") + encoded("png").data[8:],
         b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, 9, 9, 8, 7) + bytes(16),
         b"\0\0\0\x14ftypavis\0\0\0\0avif\0\0\0\x08moov",
         tiff((256, 3, 5), (257, 3, 5), (262, 3, 32_803)),
     ],
-    ids=["hierarchical jpeg", "multichannel psd", "avif sequence", "raw tiff"],
+    ids=["hierarchical jpeg", "jpeg-ls", "png of ios", "multichannel psd", "avif sequence", "raw tiff"],
 )
 def test_variants_that_nothing_reads(data: bytes) -> None:
     with pytest.raises(UnsupportedFormat, match="cannot be read: "):

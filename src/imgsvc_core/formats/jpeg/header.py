@@ -20,7 +20,8 @@ from imgsvc_core.formats.jpeg.quantization import estimate_quality
 from imgsvc_core.formats.reader import HeaderReader
 
 _DHT, _JPG, _DAC = 0xC4, 0xC8, 0xCC
-_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {_DHT, _JPG, _DAC}
+_LS = 0xF7  # ISO/IEC 14495
+_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {_DHT, _JPG, _DAC} | {_LS}
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _PROGRESSIVE = frozenset({0xC2, 0xCA})
 _LOSSLESS = frozenset({0xC3, 0xCB})
@@ -258,8 +259,9 @@ def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:
 
 
 def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> FrameHeader:
-    if marker in _HIERARCHICAL:
-        raise reader.unsupported("hierarchical JPEG is not supported; save it as baseline or progressive")
+    if marker in _HIERARCHICAL or marker == _LS:
+        kind = "JPEG-LS" if marker == _LS else "hierarchical JPEG"
+        raise reader.unsupported(f"{kind} is not supported; save it as baseline or progressive")
     depth, height, width, count = reader.unpack(">BHHB", start)
     reader.check_size(width, height)
     if count not in _COLOR_SPACES:

@@ -219,6 +219,8 @@ def read_head(reader: HeaderReader) -> Head:
 
 
 def _read_head(reader: HeaderReader, chunk: Chunk) -> Head:
+    if chunk.kind == b"CgBI":
+        raise reader.unsupported("it is in the form of iOS apps, which only iOS shows; save it as plain PNG")
     if chunk.kind != b"IHDR":
         raise reader.corrupt("it does not start with an IHDR chunk")
     width, height, depth, color, compression, filtering, interlace = struct.unpack(
