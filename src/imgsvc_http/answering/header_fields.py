@@ -12,8 +12,9 @@ from multidict import MultiMapping
 _DIRECTIVE = re.compile(r'([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?')
 _EXTENDED_NAME = re.compile(r""";\s*filename\*\s*=\s*"?(utf-8|iso-8859-1)'[^';"]*'([^;"]*)""", re.IGNORECASE)
 _DATE = re.compile(
-    r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -]\d{2,4} \d{1,2}:\d\d:\d\d(?: (?:GMT|UTC?|[+-]\d{4}))?"
-    r"|[A-Za-z]{3} [A-Za-z]{3} [ \d]?\d \d\d:\d\d:\d\d \d{4}"
+    r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -](?:\d\d|[1-9]\d{3}) \d{1,2}:\d\d:\d\d"
+    r"(?: (?:GMT|UTC?|[+-]\d{4}))?"
+    r"|[A-Za-z]{3} [A-Za-z]{3} [ \d]?\d \d\d:\d\d:\d\d [1-9]\d{3}"
 )
 
 

@@ -136,9 +136,12 @@ async def test_a_date_tells_nothing_of_presets_which_change_without_their_source
     assert (await get(site, url, ("If-None-Match", first.headers["ETag"]))).status == 304
 
 
-async def test_a_date_tells_nothing_of_a_source_without_one(site: Site) -> None:
-    site.web.pages["/pictures/undated.png"] = Page(PICTURE)
-    url = site.signer.url("web/undated.png", resize="26x")
+@pytest.mark.parametrize("headers", [{}, {"Last-Modified": "Mon, 01 Jan 0001 00:00:00 GMT"}])
+async def test_a_date_tells_nothing_of_a_source_without_one(site: Site, headers: dict[str, str]) -> None:
+    """Or with the zero of a program that knows none."""
+    site.web.pages["/pictures/undated.png"] = Page(PICTURE, headers)
+    url = site.signer.url("web/undated.png", resize="26x", version=str(len(headers)))
+    assert "Last-Modified" not in (await get(site, url)).headers
     for _ in range(2):
         for name in ("If-Modified-Since", "If-Unmodified-Since"):
             assert (await get(site, url, (name, AFTER))).status == 200
