@@ -131,6 +131,7 @@ def test_sides_are_rounded_as_from_a_jpeg_that_is_decoded_small(
         ("c:1200:700:nowe:100:50", {"crop": {"x": 100, "y": 50, "width": 1200, "height": 700}}),
         ("c:1200:700/g:soea:100:50", {"crop": {"x": 1425, "y": 1475, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe:0.1:0", {"crop": {"x": 272, "y": 0, "width": 1200, "height": 700}}),
+        ("c:1200:700:nowe:1:1", {"crop": {"x": 1, "y": 1, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe/fl:1", {"crop": {"x": 0, "y": 0, "width": 1200, "height": 700}}),
         ("c:1200:700:fp:1:0.5", {"crop": {"x": 1525, "y": 762, "width": 1200, "height": 700}}),
         ("c:1200:700:sm", {"crop": {"mode": "smart", "width": 1200, "height": 700, "stored": True}}),

@@ -37,8 +37,9 @@ async def test_callers_of_a_key_share_a_call_and_later_ones_begin_another() -> N
     assert await shared.get("a", call) == 3
 
 
-async def test_a_caller_that_leaves_does_not_end_the_call_of_the_others() -> None:
-    shared, call = SingleFlight[str, int](), Calls()
+@pytest.mark.parametrize("ends_alone", [False, True])
+async def test_a_caller_that_leaves_does_not_end_the_call_of_the_others(ends_alone: bool) -> None:
+    shared, call = SingleFlight[str, int](ends_alone=ends_alone), Calls()
     leaving, staying = (asyncio.create_task(shared.get("a", call)) for _ in range(2))
     await asyncio.sleep(0)
     leaving.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -67,8 +68,11 @@ class AccessLog:
         self._metrics = metrics
 
     def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
-        """Log a request that was answered after so many seconds."""
-        self._note(request, response.status, time, response.body_length)
+        """Log a request that was answered after so many seconds, or whose client left meanwhile."""
+        if isinstance(sys.exception(), ConnectionError):  # of which aiohttp tells in this way only
+            self._note(request, _CLIENT_LEFT, time, request.writer.output_size)
+        else:
+            self._note(request, response.status, time, response.body_length)
 
     def client_left(self, request: web.BaseRequest, started: float) -> None:
         """Log a request whose client left before it was answered whole; it came at a time of the loop."""

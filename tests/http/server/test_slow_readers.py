@@ -96,6 +96,19 @@ async def _settled(service: Service, most: int) -> int:
     return found
 
 
+async def test_clients_that_leave_while_they_are_answered_have_lines(noise: Path, tmp_path: Path) -> None:
+    clients, log = 30, tmp_path / "state.log"
+    with serving_noise(noise, tmp_path / "state") as service:
+        path = await a_body(service, "picture", noise)
+        for _ in range(clients):
+            async with reading(service, path) as (reader, _):
+                await reader.readexactly(1)
+        async with asyncio.timeout(60):
+            while log.read_text().count("/1.0/image/{path}") < 1 + clients:
+                await asyncio.sleep(0.02)
+    assert log.read_text().count("GET /1.0/image/{path} 499 ") == clients
+
+
 @pytest.mark.parametrize("kind", ["picture", "range", "result"])
 async def test_slow_readers_share_one_copy(kind: Kind, noise: Path, tmp_path: Path) -> None:
     """And their memory comes back when they have gone."""

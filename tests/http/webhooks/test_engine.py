@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import attrs
 import pytest
 from dbos import DBOS
 from sqlalchemy import text
@@ -19,7 +20,7 @@ from imgsvc_http.runtime.shared_memory import SharedEvent
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.state.migrating import migrate
-from imgsvc_http.webhooks.engine import Engine, Job
+from imgsvc_http.webhooks.engine import Engine, Job, JobClaim
 from imgsvc_http.webhooks.takeover import watch
 
 pytestmark = pytest.mark.asyncio
@@ -142,3 +143,35 @@ async def test_a_job_that_is_taken_from_its_queue_at_the_end_is_left_to_the_next
                 await asyncio.sleep(0.05)
             watching.cancel()
     assert begun == {"late": 1}
+
+
+@attrs.define
+class Claims:
+    """An engine that tells who has claimed jobs, another answer at each look."""
+
+    looks: list[list[JobClaim]]
+    node: str = "here"
+    running: frozenset[str] = frozenset()
+    taken_over: list[str] = attrs.field(factory=list)
+
+    async def claims(self) -> list[JobClaim]:
+        return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+
+    async def put_back_all_of(self, nodes: Iterable[str]) -> None:
+        self.taken_over += nodes
+
+    async def put_back(self, claims: Iterable[JobClaim]) -> None:
+        assert not list(claims)
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+async def test_a_node_that_is_late_once_loses_no_job(db: Database) -> None:
+    """Only jobs that two looks in a row have found lost are put back."""
+    late, dead = JobClaim("1", "job", "late"), JobClaim("2", "job", "dead")
+    engine: Any = Claims([[late, dead], [dead]])
+    watching = asyncio.create_task(watch(db, engine))
+    async with asyncio.timeout(60):
+        while not engine.taken_over:
+            await asyncio.sleep(0.02)
+    watching.cancel()
+    assert engine.taken_over == ["dead"]
