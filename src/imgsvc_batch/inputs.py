@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_batch.places import join, parts_of, printable, relative, split_pattern
+from imgsvc_batch.places import has_queries, join, parts_of, printable, relative, split_pattern
 from imgsvc_batch.private_names import list_oss
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
@@ -104,7 +104,8 @@ def _belongs(source: str, key: str, location: str) -> bool:
         return location == (join(folder, unlisted.rstrip("/")) if unlisted else folder)
     if not pattern and location == folder:
         return True
-    return location == join(folder, key) and _is_wanted(key, pattern)
+    place = location.partition("?")[0] if has_queries(folder) else location
+    return place == join(folder, key) and _is_wanted(key, pattern)
 
 
 def _find(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
@@ -189,12 +190,13 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
     root = root.rstrip("/")
     left_out = relative(folder, target) if target else None
     for info in _list_objects(fs, root):
-        key = info["name"].removeprefix(f"{root}/")
+        name = info["name"].removeprefix(f"{root}/")
+        key = name.partition("?")[0] if has_queries(folder) else name  # links of a page may hold secrets
         marks_folder = key.endswith("/") or not key
         if marks_folder or (left_out and key.startswith(f"{left_out}/")):
             continue
         if _is_wanted(key, pattern, in_place):
-            yield _of_object(info, key, join(folder, key))
+            yield _of_object(info, key, join(folder, name))
         else:
             passed_over[_kind(key, pattern)] += 1
 

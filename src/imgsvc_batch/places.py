@@ -43,13 +43,18 @@ def split_pattern(source: str) -> tuple[str, str]:
     if not is_url(source) and os.path.exists(source):  # its name may hold wildcards
         return source, ""
     before, path, after = _split_chain(source)
-    wildcards = _WILDCARDS - {"?"} if before.endswith(_WITH_QUERIES) else _WILDCARDS
+    wildcards = _WILDCARDS - {"?"} if has_queries(source) else _WILDCARDS
     parts = path.split("/")
     first = next((number for number, part in enumerate(parts) if wildcards & set(part)), None)
     if first is None:
         return source, ""
     folder = "/".join(parts[:first]) or ("/" if path.startswith("/") else "")
     return before + folder + after or ".", "/".join(parts[first:])
+
+
+def has_queries(place: str) -> bool:
+    """Return True if names in a place may end with a query, which begins with ``?``."""
+    return _split_chain(place)[0].endswith(_WITH_QUERIES)
 
 
 def several(places: Sequence[str]) -> str:

@@ -95,6 +95,33 @@ def test_a_query_is_no_pattern(tmp_path: Path) -> None:
     assert (summary.done, results(tmp_path / "out")) == (1, ["one.webp"])
 
 
+class Listed(Asked):
+    """A page with links to a picture for those who sign, and to itself in another order."""
+
+    def do_GET(self) -> None:
+        if self.path != "/":
+            super().do_GET()
+            return
+        page = b'<a href="one.png?sign=1">one.png</a> <a href="?C=N">Name</a>'
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(page)
+
+
+def test_links_of_pages_are_known_without_their_queries(tmp_path: Path) -> None:
+    requires.module("aiohttp")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        source = f"http://127.0.0.1:{server.server_port}/*"
+        first, keys = go(source, tmp_path / "out", tmp_path)
+        again, _ = go(source, tmp_path / "out", tmp_path, resume=True)
+        server.shutdown()
+    assert (first.total, keys, again.skipped) == (1, ["one.png"], 1)
+
+
 def test_secrets_of_a_url_are_in_no_event_and_report_and_the_manifest_is_private(tmp_path: Path) -> None:
     requires.module("aiohttp")
     told: list[Event] = []
