@@ -28,6 +28,8 @@ _RATE_HEADERS = {
 _RETRY_AFTER = "Retry-After"
 _EMPTY = {"type": "string", "maxLength": 0}
 _NUMBERS = {*_RATE_HEADERS, _RETRY_AFTER}
+_NAMES = {413: "Content Too Large", 416: "Range Not Satisfiable", 422: "Unprocessable Content"}
+"""The names of RFC 9110 where Python before 3.13 has older ones."""
 _RETRY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
@@ -132,7 +134,7 @@ def _failure(status: int, headers: Mapping[str, str], *, binary: bool) -> dict[s
     contents: dict[str, Any] = {"application/json": {"$ref": "#/components/schemas/Failure"}}
     if binary:
         contents["application/octet-stream"] = _EMPTY
-    return _response(f"{HTTPStatus(status).phrase}{note}.", headers, contents)
+    return _response(f"{_NAMES.get(status, HTTPStatus(status).phrase)}{note}.", headers, contents)
 
 
 def _headers(docs: Mapping[str, str]) -> dict[str, Any]:

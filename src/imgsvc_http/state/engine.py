@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -131,6 +133,16 @@ def _refuse_closed(connection: Any, _record: object, _proxy: object) -> None:
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):
         raise DisconnectionError
+
+
+def _tell_milliseconds(connection: Any, _record: object) -> None:
+    """Let SQLite before 3.42 tell parts of seconds, as the tables of DBOS need it from Python 3.12 on."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.create_function("unixepoch", 1, lambda _: time.time())
+
+
+if sqlite3.sqlite_version_info < (3, 42):
+    event.listen(Engine, "connect", _tell_milliseconds)  # connections of DBOS, too
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

@@ -16,6 +16,7 @@ from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Dialect, Executable, event, insert, inspect, select, text, update
+from sqlalchemy import create_engine as engine_of
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 
@@ -242,6 +243,13 @@ async def test_a_cancelled_transaction_has_ended_when_its_caller_goes_on(
     with pytest.raises(asyncio.CancelledError):
         await writing
     assert (await accounts.list_all(db))[0].company == "Changed"
+
+
+def test_any_sqlite_tells_parts_of_seconds() -> None:
+    """The tables of DBOS need it from Python 3.12 on."""
+    with engine_of("sqlite://").connect() as connection:
+        told = connection.execute(text("SELECT typeof(unixepoch('subsec') * 1000)")).scalar_one()
+    assert told == "real"
 
 
 def test_sqlite_is_set_for_many_processes_and_one_owner(tmp_path: Path) -> None:
