@@ -33,7 +33,8 @@ LONGER += ["stores/test_secrets", "stores/test_tokens"]
 QUICK += [f"--ignore=tests/{name}.py" for name in LONGER]
 assert all(Path("tests", f"{name}.py").exists() for name in LONGER)
 # Half of the files, all of whose tests start processes, need not be collected.
-STARTING = ("import subprocess", "service_process import", "support.commands import", "forked_python")
+STARTING = ["import subprocess", "service_process import", "support.commands import", "forked_python"]
+STARTING += ["http.embedded import"]
 QUICK += [
     f"--ignore={path}"
     for path in Path("tests").rglob("test_*.py")

@@ -60,6 +60,7 @@ for _number, _handler in {
 
 _PROCESSES = {
     "imgsvc_batch.executors",
+    "imgsvc_http.app",
     "imgsvc_http.workers.pool",
     "multiprocessing",
     "playwright",
