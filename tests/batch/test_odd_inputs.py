@@ -185,7 +185,7 @@ def test_libraries_do_not_write_what_they_raise(tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(SPEC))
     command = ["batch", "gs://nowhere/in", str(tmp_path / "out"), "--spec", str(tmp_path / "spec.json")]
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
         refused = {
             "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{server.server_port}",
             "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",

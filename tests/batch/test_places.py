@@ -89,7 +89,7 @@ class Asked(BaseHTTPRequestHandler):
 def test_a_query_is_no_pattern(tmp_path: Path) -> None:
     requires.module("aiohttp")
     with ThreadingHTTPServer(("127.0.0.1", 0), Asked) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
         summary, _ = go(f"http://127.0.0.1:{server.server_port}/one.png?sign=1", tmp_path / "out", tmp_path)
         server.shutdown()
     assert (summary.done, results(tmp_path / "out")) == (1, ["one.webp"])
@@ -127,7 +127,7 @@ def test_secrets_of_a_url_are_in_no_event_and_report_and_the_manifest_is_private
     told: list[Event] = []
     paths = [tmp_path / "manifest.sqlite", tmp_path / "report.html"]
     with ThreadingHTTPServer(("127.0.0.1", 0), Asked) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
         source = f"http://user:password@127.0.0.1:{server.server_port}/one.png?sign=1"
         imgsvc_batch.run(source, tmp_path, {"": SPEC}, workers=1, manifest=paths[0], on_event=told.append)
         with imgsvc_batch.Manifest(paths[0], reading=True) as kept:

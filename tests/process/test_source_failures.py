@@ -44,7 +44,7 @@ def _answering(status: int, body: bytes) -> Iterator[str]:
             pass
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
     try:
         yield f"http://user:{PASSWORD}@127.0.0.1:{server.server_port}/photo.png?token={TOKEN}"
     finally:

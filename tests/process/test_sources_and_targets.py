@@ -248,7 +248,7 @@ def test_a_server_that_stops_in_the_midst_is_unreachable(photo: Path) -> None:
             pass
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Half)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
     try:
         with pytest.raises(imgsvc.SourceError, match="cannot be read"):
             imgsvc.process(f"http://127.0.0.1:{server.server_port}/photo.png", PNG)

@@ -42,7 +42,7 @@ def endpoint() -> Iterator[str]:
             """Print nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

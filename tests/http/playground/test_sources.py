@@ -32,7 +32,7 @@ def pictures() -> Iterator[str]:
     """A web server with the example pictures."""
     handler = partial(SilentHandler, directory=str(PICTURES))
     with HTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

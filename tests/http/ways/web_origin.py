@@ -60,7 +60,7 @@ def web_origin() -> Iterator[WebOrigin]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
     origin.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
         yield origin
