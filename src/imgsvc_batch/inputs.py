@@ -17,7 +17,7 @@ from imgsvc_batch.places import has_queries, join, parts_of, printable, relative
 from imgsvc_batch.private_names import list_oss
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
-from imgsvc_core.sources import is_url, object_info, open_filesystem, reason_of, shown_url
+from imgsvc_core.sources import is_url, missing_package, object_info, open_filesystem, reason_of, shown_url
 from imgsvc_core.targets import stamp_of
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
@@ -72,6 +72,7 @@ def find(
 
     Raises:
         SourceUnreachable: the source does not exist or cannot be listed.
+        MissingDependency: the store needs a package that is not installed.
     """
     passed_over = PassedOver() if passed_over is None else passed_over
     parts = parts_of(source)
@@ -114,6 +115,8 @@ def _find(source: str, target: str, passed_over: PassedOver, in_place: bool) -> 
         yield from find(source, target, passed_over, in_place)
     except ImgsvcError:
         raise
+    except ImportError as error:
+        raise missing_package("Source", source, error) from error
     except Exception as error:  # every store has errors of its own
         reason = reason_of(error, source)
         raise SourceUnreachable(f"Source '{shown_url(source)}' cannot be listed: {reason}.") from error

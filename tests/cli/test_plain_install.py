@@ -55,6 +55,11 @@ def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("process http://localhost/a.jpg", "http"),
         ("process photo.png -o s3://bucket/a.png", "s3"),
         ("process photo.png -o a.heic", "heic"),
+        ("batch s3://bucket small --resize 60x", "s3"),
+        ("batch gs://bucket small --resize 60x", "google"),
+        ("batch https://localhost/*.jpg small --resize 60x", "http"),
+        ("batch . az://bucket --resize 60x", "azure"),
+        ("batch s3://bucket --in-place --resize 60x", "s3"),
     ],
 )
 def test_what_is_missing_is_told_with_its_extra(line: str, extra: str, tmp_path: Path) -> None:
