@@ -16,23 +16,18 @@ from imgsvc_cli.options import as_json_option
 _HEADING = ["old", "new", "DSSIM", "verdict", "URL"]
 
 
-class _Address(click.ParamType[str]):
-    """The address of a web server, without a slash at its end."""
-
-    name = "url"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value.startswith(("http://", "https://")):
-            self.fail(f"it must begin with http:// or https://, got '{value}'.", param, ctx)
-        return value.rstrip("/")
+def _address(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise click.BadParameter(f"it must begin with http:// or https://, got '{value}'.")
+    return value.rstrip("/")
 
 
 @click.command("compare-urls")
 @click.argument("file", type=click.File(encoding="utf-8"))
-@click.option("--old", type=_Address(), required=True, metavar="URL", help="Address of the other server.")
+@click.option("--old", type=_address, required=True, metavar="URL", help="Address of the other server.")
 @click.option(
     "--new",
-    type=_Address(),
+    type=_address,
     required=True,
     metavar="URL",
     help="Address of the service with the dialect, such as https://img.example.org/imgproxy.",
