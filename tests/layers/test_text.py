@@ -271,6 +271,19 @@ def test_weights_and_styles_differ() -> None:
     assert inks[1] < inks[0] < inks[2] < inks[3] < inks[4] < inks[5]
 
 
+@pytest.mark.parametrize(
+    ("marked", "alike", "font"),
+    [
+        ("o\u030b d\u0331", "\u0151 \u1e0f", "Inter"),  # as names of files on macOS are written
+        ("n\u0325Z\u0336", "n\u0325Z\u0336", "Noto Sans"),
+        ("1\ufe0f\u20e3", "1\u20e3", "Noto Emoji"),
+    ],
+)
+def test_marks_are_drawn_in_one_font_with_their_letters(marked: str, alike: str, font: str) -> None:
+    made = drawn({"text": marked, "font": "Inter"}).image.numpy()
+    assert np.array_equal(made, drawn({"text": alike, "font": font}).image.numpy())
+
+
 def test_an_outline_reaches_its_width_in_all_directions() -> None:
     dot = np.zeros((41, 41), np.uint8)
     dot[20, 20] = 255

@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -53,10 +53,20 @@ class Catalog:
         """Return True if a font has a letter. Fonts are read until one has it."""
         return any(_has(font, ord(letter)) for font in self.fonts)
 
+    def family_with(self, letters: str, families: Iterable[str]) -> str | None:
+        """Return the first of some families that has a font with all of some letters, or None."""
+
+        def has_all(font: FontFile) -> bool:
+            return all(_has(font, ord(letter)) for letter in letters)
+
+        return next((name for name in families if any(map(has_all, self._of(name)))), None)
+
     def ranges(self, family: str) -> list[tuple[int, int]]:
         """Return the first and the last letters of the ranges that the fonts of a family have."""
-        fonts = [font for font in self.fonts if family in font.families]
-        return sorted(pair for font in fonts for pair in zip(*_ranges(font), strict=True))
+        return sorted(pair for font in self._of(family) for pair in zip(*_ranges(font), strict=True))
+
+    def _of(self, family: str) -> Iterator[FontFile]:
+        return (font for font in self.fonts if family in font.families)
 
 
 def catalog() -> Catalog:

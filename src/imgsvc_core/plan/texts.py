@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import unicodedata
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import attrs
@@ -115,13 +116,34 @@ def _planned(text: Text, path: str, frame: Size, scale: float, known: Catalog) -
             expected = f"{title} 'text' parameter must have letters that a font has"
             problems.append(Problem(f"{own}.text", expected, f"got {', '.join(lacking)}"))
         if font is not None:
-            run = Run(span.text, font, span.color or text.color)
-            alike = runs and (runs[-1].font, runs[-1].color) == (run.font, run.color)
-            # Letters of one run are shaped together.
-            runs.append(Run(runs.pop().text + run.text, run.font, run.color) if alike else run)
+            for letters, family in _marked_in_one_font(span.text, font.family, known):
+                run = Run(letters, font._replace(family=family), span.color or text.color)
+                alike = runs and (runs[-1].font, runs[-1].color) == (run.font, run.color)
+                # Letters of one run are shaped together.
+                runs.append(Run(runs.pop().text + run.text, run.font, run.color) if alike else run)
     if problems:
         raise SpecError(problems)
     return TextPlan(text, tuple(runs), size)
+
+
+def _marked_in_one_font(text: str, family: str, known: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text, and the families whose fonts have their letters together with their marks.
+
+    Pango would take only the marks from another font, and draw them beside their letters.
+    """
+    if text.isascii():
+        yield text, family
+        return
+    kinds = map(unicodedata.category, text)
+    starts = [place for place, kind in enumerate(kinds) if not place or kind[0] != "M"]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        letter = text[start:end]
+        marked = "".join(part for part in letter if not _is_selector(part))
+        if len(marked) > 1 and known.family_with(marked[0], [family]):
+            marked = unicodedata.normalize("NFC", marked)
+            yield marked, known.family_with(marked, [family, *known.families.values()]) or family
+        else:
+            yield letter, family
 
 
 def _unknown(path: str, title: str, font: str | None, known: Catalog) -> Problem:
