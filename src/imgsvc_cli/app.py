@@ -13,7 +13,7 @@ import click
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import INTERRUPTED, exit_codes, printing
-from imgsvc_core.errors import ImgsvcError, TargetError
+from imgsvc_core.errors import ImgsvcError, MachineFailed, TargetError
 
 _USAGE = 2
 _COMMANDS = (
@@ -79,10 +79,23 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.close()  # the reader of our output is gone
         return 0
     except OSError as error:
-        if not _is_from_printing(error):
-            raise
-        return _report_unwritable_output(error)
+        if _is_from_printing(error):
+            return _report_unwritable_output(error)
+        if not _is_in_folder():
+            failure = MachineFailed("The current folder no longer exists: change to another one.")
+            printing.echo_error(failure, as_json="--json" in arguments)
+            return exit_codes.exit_code(failure)
+        raise
     return code if isinstance(code, int) else 0
+
+
+def _is_in_folder() -> bool:
+    """Return False if the current folder was deleted: relative paths mean nothing then."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _is_from_printing(error: OSError) -> bool:

@@ -21,6 +21,7 @@ from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import exit_codes
+from imgsvc_cli.app import run as in_process
 from imgsvc_core import errors
 from tests.process.pictures import pixels_of
 from tests.support import commands, encoded
@@ -441,6 +442,24 @@ def test_other_failures_are_not_blamed_on_standard_output() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "ConnectionRefusedError: [Errno 111] refused"
+
+
+@pytest.mark.parametrize(
+    "line", ["process a.jpg -o a.png", "batch . small --quality 75", "batch {photo} small --quality 75"]
+)
+def test_a_current_folder_that_was_deleted_is_told(
+    line: str,
+    photo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert in_process(line.format(photo=photo).split()) == 8
+    assert capsys.readouterr().err == "imgsvc: The current folder no longer exists: change to another one.\n"
 
 
 def test_standard_error_may_be_closed(photo: Path, tmp_path: Path) -> None:

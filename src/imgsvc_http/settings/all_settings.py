@@ -195,7 +195,8 @@ def render(settings: Settings) -> str:
     """Return settings as a TOML file with their documentation and with masked secrets."""
     blocks = []
     for name, section in SECTIONS.items():
-        lines = [f"# {(section.__doc__ or '').splitlines()[0]}", f"[{name}]"]
+        heading, _, _ = (section.__doc__ or "").partition("\n")  # there is none with python -OO
+        lines = [f"# {heading}", f"[{name}]"]
         for key, item in settings_of(name, section).items():
             unit = f" ({item.unit})" if item.unit else ""
             comment = textwrap.wrap(f"{item.doc}{unit}", 96, initial_indent="# ", subsequent_indent="# ")

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import dedent
@@ -278,6 +279,13 @@ def test_what_is_printed_loads_back(tmp_path: Path) -> None:
     for section in SECTIONS:
         assert f"[{section}]\n" in text
     assert "\n# Port to listen at. When 0, any free port.\nport = 8443\n" in text
+
+
+def test_settings_are_written_without_docstrings_too() -> None:
+    command = ["-OO", "-m", "imgsvc_cli", "serve", "--print-config"]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(tomllib.loads(done.stdout)) == set(SECTIONS)
 
 
 @given(
