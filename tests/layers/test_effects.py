@@ -82,3 +82,12 @@ def test_a_shadow_moves_nothing_and_turns_with_its_layer() -> None:
         kept = (np.abs(shadowed[red].astype(int) - [255, 0, 0]) <= 1).all(-1)
         assert kept.all() if rotation % 90 == 0 else kept.mean() > 0.9  # edges are soft
         assert (shadowed < plain).any()
+
+
+@pytest.mark.parametrize("rotation", [17, 33, 45])
+@pytest.mark.parametrize("blur", [7, 20])
+def test_a_shadow_does_not_move_a_turned_layer(rotation: int, blur: int) -> None:
+    box: dict[str, Any] = {"shape": {"kind": "ellipse", "color": "ff0000"}, "width": 81, "height": 51}
+    plain = laid_over(**box, rotation=rotation)
+    shadowed = laid_over(**box, rotation=rotation, shadow={"blur": blur, "color": "00ffffff"})
+    assert np.abs(plain.astype(int) - shadowed).max() <= 1

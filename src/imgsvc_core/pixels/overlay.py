@@ -122,15 +122,20 @@ def faded(mark: pyvips.Image, levels: int) -> pyvips.Image:
     )
 
 
-def turned(picture: pyvips.Image, angle: float) -> pyvips.Image:
-    """Turn a picture clockwise, in the smallest frame that holds all of it."""
+def turned(picture: pyvips.Image, angle: float, inner: Size | None = None) -> pyvips.Image:
+    """Turn a picture clockwise, in the smallest frame that holds all of it.
+
+    With an inner frame, its sides are longer by even numbers of pixels, so that both have one center.
+    """
     if angle % 360 == 0:
         return picture
     quarters = {90.0: picture.rot90, 180.0: picture.rot180, 270.0: picture.rot270}
     if turn := quarters.get(angle % 360):
         return turn()
     size = Size(*size_of(picture))
-    return resampling.rotate(picture, angle, None, Area(0, 0, *size), *rotated(size, angle))
+    frame = rotated(size, angle)
+    width, height = (side + (side - own) % 2 for side, own in zip(frame, inner or frame, strict=True))
+    return resampling.rotate(picture, angle, None, Area(0, 0, *size), width, height)
 
 
 def tiled(mark: pyvips.Image, across: Tiles, down: Tiles, *, chessboard: bool = False) -> pyvips.Image:

@@ -100,7 +100,7 @@ def _placed(laid: Laid, drawn: Drawn) -> tuple[pyvips.Image, int, int]:
     """Return what a layer lays over a frame, and left and top of it."""
     layer, top, box = laid.layer, drawn.image, box_of(laid, drawn)
     if layer.rotation % 360:
-        top = turned(top, layer.rotation)
+        top = turned(top, layer.rotation, box.size)
     left, upper, size = box.left, box.top, size_of(top)
     left, upper = left - (size[0] - box.width) // 2, upper - (size[1] - box.height) // 2
     if layer.repeat is not None:
