@@ -124,9 +124,9 @@ def _find(source: str, target: str, passed_over: PassedOver, in_place: bool) -> 
 
 def _find_files(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
-    if Path(folder).is_file():
+    if os.path.isfile(folder):
         yield _of_file(folder, Path(folder).name)
-    elif Path(folder).is_dir():
+    elif os.path.isdir(folder):
         left_out = "" if is_url(target) else os.path.realpath(target)
         yield from _walk(folder, "", pattern, left_out, passed_over, in_place)
     else:

@@ -95,14 +95,20 @@ def check_report(path: Path, target: str, manifest: Path) -> None:
     """Raise `SpecError` if the page cannot be written. The target may not exist yet."""
     _check_is_no_manifest(path, manifest)
     folder = Path(os.path.realpath(path)).parent
-    if not folder.exists() and folder.is_relative_to(os.path.realpath(target)):
+    if not os.path.exists(folder) and folder.is_relative_to(os.path.realpath(target)):
         return
     number = 0
-    if path.is_dir():
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # such as a name that is too long
+        number = error.errno or errno.EIO
+    if os.path.isdir(path):
         number = errno.EISDIR
-    elif not folder.is_dir():
-        number = errno.ENOENT
-    elif not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+    elif not os.path.isdir(folder):
+        number = number or errno.ENOENT
+    elif not os.access(path if os.path.exists(path) and not os.path.isfile(path) else folder, os.W_OK):
         number = errno.EACCES
     if number:
         raise _not_writable(path, os.strerror(number))

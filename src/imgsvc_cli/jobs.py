@@ -175,7 +175,7 @@ def _replace(job: Job, request: imgsvc.Spec, process: Callable[..., imgsvc.Resul
 
 
 def _is_folder(target: str) -> bool:
-    return target.endswith("/") or (not is_url(target) and Path(target).is_dir())
+    return target.endswith("/") or (not is_url(target) and os.path.isdir(target))
 
 
 def _check_names(jobs: list[Job], request: imgsvc.Spec) -> None:
@@ -227,7 +227,7 @@ def _free_place(job: Job, format: type[imgsvc.Format]) -> str:
         return place
     if job.folder is not None:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
-    if Path(place).exists() and not job.force:
+    if os.path.exists(place) and not job.force:
         raise TargetError(f"Target '{place}' exists already; name it with -o, or use --force to replace it.")
     return place
 
@@ -248,7 +248,7 @@ def watermark_place(name: str, path: str = "watermark.id") -> str:
     Raises:
         SpecError: there is no such file.
     """
-    if is_url(name) or Path(name).is_file():
+    if is_url(name) or os.path.isfile(name):
         return name
     title = "Watermark" if path.startswith("watermark") else "Picture"
     message = f"{title} 'id' parameter must be the path or URL of a picture, '{name}' does not exist"

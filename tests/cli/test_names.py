@@ -79,3 +79,28 @@ def test_json_beside_a_piped_result_names_no_file(folder: Path) -> None:
 def _run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     done = commands.run("process", *arguments, folder=folder)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+LONG = "x" * 300 + ".jpg"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (f"process a/photo.jpg -o {LONG}", 5),
+        (f"inspect {LONG}", 3),
+        (f"batch {LONG} small --quality 75", 3),
+        (f"batch a {LONG} --quality 75", 5),
+        (f"batch a small --quality 75 --report {LONG}", 2),
+        (f"batch a small --quality 75 --watermark {LONG}", 2),
+        (f"batch report --manifest {LONG}", 2),
+        (f"serve --config {LONG}", 2),
+    ],
+)
+def test_a_name_that_is_too_long_is_told_in_a_sentence(line: str, code: int, folder: Path) -> None:
+    done = commands.run(*line.split(), folder=folder)
+    told = done.stderr.decode()
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert "Traceback" not in told
+    assert "[Errno" not in told
+    assert not (folder / "small").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import signal
 import time
@@ -243,7 +244,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
     from imgsvc_cli.signals import exit_on_signals
 
     path = manifest or default_manifest(target or ".")
-    if not path.exists():
+    if not os.path.exists(path):
         message = f"Manifest '{path}' does not exist: give the target of a batch, or its manifest."
         raise SpecError([Problem("manifest", message)])
     with Manifest(path, reading=True) as kept:
@@ -310,13 +311,13 @@ def _specs(
 
 def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str]:
     """Return the pictures of ``ID=FILE`` by id. A value without an id is the watermark of the request."""
-    files = [value for value in values if "=" not in value or is_url(value) or Path(value).is_file()]
+    files = [value for value in values if "=" not in value or is_url(value) or os.path.isfile(value)]
     if len(files) > 1:
         raise click.UsageError(
             f"Option '--watermark' must name one picture, got '{files[0]}' and '{files[1]}'."
         )
     flags["watermark"] = files[0] if files else None
-    if files and not (is_url(files[0]) or Path(files[0]).is_file()):
+    if files and not (is_url(files[0]) or os.path.isfile(files[0])):
         raise click.UsageError(f"Option '--watermark' must be FILE or ID=FILE, '{files[0]}' does not exist.")
     return _named("--watermark", tuple(value for value in values if value not in files))
 
@@ -328,7 +329,7 @@ def _watermark_files(specs: Mapping[str, Any], named: Mapping[str, str]) -> dict
     pictures = [layer.get("picture") for layers in listed for layer in layers if isinstance(layer, dict)]
     ids |= {picture.get("id") for picture in pictures if isinstance(picture, dict)}
     files = (id for id in ids - set(named) if isinstance(id, str))
-    return {id: id for id in files if is_url(id) or Path(id).is_file()}
+    return {id: id for id in files if is_url(id) or os.path.isfile(id)}
 
 
 def _named(option: str, given: tuple[str, ...]) -> dict[str, str]:

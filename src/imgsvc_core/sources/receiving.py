@@ -137,7 +137,7 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
             with path.open("rb") as file:
                 return _read(file, limits)
     except (OSError, ValueError) as error:
-        raise SourceUnreachable(f"Source '{path}' cannot be read: {error}.") from error
+        raise SourceUnreachable(f"Source '{path}' cannot be read: {os_reason(error)}.") from error
     return path
 
 

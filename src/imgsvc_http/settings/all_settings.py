@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import attrs
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, os_reason
 from imgsvc_core.spec.presets import parse_presets
 from imgsvc_http.settings.declaring import (
     Setting,
@@ -218,7 +218,7 @@ def _in_file(file: Path | None, problems: list[Problem]) -> _Found:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        problems.append(Problem("", f"The settings file '{file}' must be readable TOML: {error}"))
+        problems.append(Problem("", f"The settings file '{file}' must be readable TOML: {os_reason(error)}"))
         return
     for path, value in flattened(document, SECTIONS).items():
         yield path, value, f"the file {file}"
