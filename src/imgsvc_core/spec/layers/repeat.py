@@ -10,7 +10,8 @@ class Repeat(Operation):
     """Fill the picture with copies in both directions. One of them lies at the layer's own place."""
 
     spacing: Accepts[Length, Length | int | str] = param(
-        "Space between the copies; percent are of the picture's shorter side.",
+        "Space between the copies, each with the room of its shadow; percent are of the picture's shorter "
+        "side.",
         DISTANCE,
         unit="pixels",
         default=Length(0),
