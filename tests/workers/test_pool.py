@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_core._runtime.forkserver import Forkserver
 from imgsvc_core._runtime.workers import WorkerPool
 from imgsvc_core.errors import MachineFailed, MemoryLimitExceeded, SpecError, TimeLimitExceeded, WorkerDied
 from tests.support.processes import kill, kill_worker, workers_of
@@ -342,3 +345,12 @@ def _run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
+
+
+def test_a_fork_server_that_dies_with_unread_messages_is_the_machines_failure() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    ours.send(b"unread")
+    theirs.close()
+    with pytest.raises(MachineFailed):
+        asyncio.run(Forkserver(ours, None).ready())

@@ -152,6 +152,8 @@ class Forkserver:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 ready = await asyncio.get_running_loop().sock_recv(self.control, _MOST_TOLD)
+        except ConnectionError:  # it left what it was sent unread
+            ready = b""
         except BaseException:
             self.close()
             raise
