@@ -106,10 +106,10 @@ async def test_a_webhook_tells_of_a_picture_by_url(lay: Site) -> None:
     assert [error["path"] for error in failed["errors"]] == ["layers[0].picture.source"]
 
 
-@pytest.mark.parametrize("source", ["web/photo.jpg", "photos/photo.jpg"])
+@pytest.mark.parametrize("source", ["web/dated.jpg", "photos/photo.jpg"])
 async def test_a_changed_picture_of_a_layer_is_another_picture(source: str, lay: Site) -> None:
     page = Page(MARK, {"ETag": '"1"', "Cache-Control": "max-age=0"})
-    lay.web.pages["/pictures/photo.jpg"] = Page(PHOTO, {"ETag": '"p"', "Cache-Control": "max-age=3600"})
+    lay.web.pages["/pictures/dated.jpg"] = Page(PHOTO, {"ETag": '"p"', "Cache-Control": "max-age=3600"})
     lay.web.pages["/marks/b.png"] = page
     url = lay.signer.url(source, named(f"{lay.web.url}/marks/b.png"))
     first = await lay.get(url)
