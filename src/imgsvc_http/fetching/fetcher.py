@@ -106,8 +106,6 @@ class Fetcher:
     ) -> Fetched | NotModified:
         """Fetch the picture at a URL, or the profile picture of ``<platform>:<user>``.
 
-        With conditions, the server may answer that it has not changed.
-
         Args:
             url: where the picture is; it may carry Basic credentials.
             headers: headers to send along. Hosts other than the host of the URL get only the headers in
@@ -147,14 +145,14 @@ class Fetcher:
                         limit_bytes,
                         lambda: f"Source '{name or shown_url(str(response.url))}'",
                     )
-                    file_name, received = _name(response), response.headers
+                    taken = time.perf_counter() - started
+                    return Fetched(path, _name(response), taken, response.headers)
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{name or shown_url(url)}' did not answer completely within "
                 f"{in_words(self._settings.total_seconds)}.",
                 failure="timed_out",
             ) from None
-        return Fetched(path, file_name, time.perf_counter() - started, received)
 
     def _with_user_agent(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Append the service's User-Agent to a client's, so that it always identifies the service."""
