@@ -46,12 +46,15 @@ async def test_exactly_what_succeeds_is_counted(tmp_path: Path) -> None:
         async with service.client() as client:
             replies = await asyncio.gather(*(upload(client, data, {}) for data in requests))
             counted = await used(client)
+            left = QUOTA - counted
+            more = [(await upload(client, good, {})).status for _ in range(left + 1)]
     answers: dict[bool, list[int]] = {True: [], False: []}
     for data, reply in zip(requests, replies, strict=True):
         answers[data == good].append(reply.status)
-    assert set(answers[True]) == {200, 402}
+    assert set(answers[True]) <= {200, 402}  # those that fail may keep all others out on a busy machine
     assert set(answers[False]) <= {402, 422}
     assert counted == answers[True].count(200) <= QUOTA
+    assert more == [200] * left + [402]
 
 
 async def test_watermarks_and_keyfiles_are_made_once(client: aiohttp.ClientSession) -> None:
