@@ -159,6 +159,14 @@ def test_damaged_pictures_are_told(data: bytes) -> None:
         drawn(picture(data, "image/webp"))
 
 
+def test_a_profile_of_srgb_costs_no_decoding() -> None:
+    """So a photograph that was cut off is shown as far as it goes, as in browsers."""
+    profile = bytes(pyvips.Operation.call("profile_load", "srgb"))
+    whole = pillow(PHOTO, "JPEG", quality=95, icc_profile=profile)
+    shown = drawn(picture(whole[:-200], "image/jpeg"))
+    assert np.array_equal(shown[:20], drawn(picture(whole, "image/jpeg"))[:20])
+
+
 def test_pictures_with_huge_sizes_are_told() -> None:
     """Those that librsvg cannot read are decoded now, so their pixels count as before."""
     data = pillow(np.zeros((4000, 4000, 3), np.uint8), "WEBP", lossless=True)

@@ -66,20 +66,16 @@ def _has_other_colors(picture: Format) -> bool:
     """Return True if a picture has a profile, but not that of sRGB. librsvg ignores profiles."""
     if not picture.info.profile:
         return False
-    image = _loaded(picture)
+    with translate_errors(picture.info.format):
+        image = pyvips.Image.new_from_source(picture.source.vips(), "")  # decodes no pixels
     return has_profile(image) and not is_srgb(image.get(PROFILE))
-
-
-def _loaded(picture: Format) -> pyvips.Image:
-    image = load(picture, LoadSettings(sequential=False))
-    assert not isinstance(image, Raster)
-    return image
 
 
 def _encoded(picture: Format) -> tuple[bytes, bytes]:
     """Return the media type and the base64 of the first frame, upright and in sRGB."""
     with translate_errors(picture.info.format):
-        image = _loaded(picture)
+        image = load(picture, LoadSettings(sequential=False))
+        assert not isinstance(image, Raster)
         if has_profile(image):
             with suppress(pyvips.Error):  # a damaged profile, or one of another color model
                 image = image.icc_transform("srgb", embedded=True, black_point_compensation=True)
