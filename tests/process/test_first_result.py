@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.support.photos import as_vips, coffee
 
@@ -68,6 +69,23 @@ def test_a_png_of_a_photograph_needs_no_slow_package_and_is_the_same_with_numpy(
     alone, beside = made("nothing", [(str(photo), spec)]), made("numpy", [(str(photo), spec)])
     assert alone["loaded"] == []
     assert alone["results"] == beside["results"]
+
+
+INKS = """
+import sys
+import imgsvc_core as imgsvc
+imgsvc.process(sys.argv[1], {"resize": {"width": 50}}, sys.argv[2])
+assert "numpy" not in sys.modules
+"""
+
+
+def test_inks_are_read_once_without_numpy(tmp_path: Path) -> None:
+    """libvips delivers them line by line, so a second reading fails."""
+    source, target = tmp_path / "inks.jpg", tmp_path / "result.jpg"
+    Image.linear_gradient("L").resize((512, 400)).convert("RGB").convert("CMYK").save(source)
+    subprocess.run([sys.executable, "-c", INKS, source, target], check=True)
+    with Image.open(target) as result:
+        assert (result.mode, result.size) == ("RGB", (50, 39))
 
 
 def test_a_text_needs_no_slow_package_and_no_filters(photo: str) -> None:

@@ -35,7 +35,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     level = codec_effort("jpg", settings.effort)
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
         if not settings.photograph and examined.pixels is None:
-            examined = Examined(image.copy_memory(), subsampling)
+            examined = Examined(examined.image.copy_memory(), subsampling)
         if settings.photograph or jpegli.pays(examined.smooth_share()):
             assert settings.quality is not None
             sink.write(jpegli.encode(examined.image, settings.quality, examined.pixels))
