@@ -538,7 +538,9 @@ def _make(
     rendered_at = encoded_at = time.perf_counter()
     if one.target is not None:
         facts = _measured(plan, image)
-        picture = _with_facts(encode(image, plan, one.file, digest=job.digest, original=original), facts)
+        with translate_errors(plan.info.format):  # the image may be decoded while it is written
+            encoded = encode(image, plan, one.file, digest=job.digest, original=original)
+        picture = _with_facts(encoded, facts)
         encoded_at = time.perf_counter()
     timing = Timing.between(started, loaded, rendered_at, encoded_at)
     faces = plan.faces_in_result(rendered.regions)

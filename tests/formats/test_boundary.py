@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,8 +92,24 @@ def test_what_libvips_cannot_do_is_told_as_damage_or_failure() -> None:
 def test_a_reason_that_libvips_gives_once_is_told() -> None:
     """It decodes while it is written, so it fails in the writer first."""
     data = encoded("tiff").data
-    with pytest.raises(imgsvc.CorruptImage, match="damaged: tiff2vips: "):
+    with pytest.raises(imgsvc.CorruptImage, match="damaged or truncated: Decoding error at scanline"):
         imgsvc.process(damaged_deflate(data), {"output": {"format": "png"}}, io.BytesIO())
+
+
+@pytest.mark.parametrize("request_", [{}, {"resize": {"width": 30}}, {"rotate": {"angle": 90}}])
+@pytest.mark.parametrize(
+    "name",
+    ["jpeg", "jpeg_progressive", "jpeg_cmyk", "png", "png_interlaced", "avif", "avif_animated", "jxl", "jp2"],
+)
+def test_damage_is_told_alike_with_and_without_a_target(name: str, request_: dict[str, Any]) -> None:
+    data = encoded(name).data
+    told = []
+    for target in (None, io.BytesIO()):
+        with pytest.raises(imgsvc.CorruptImage) as caught:
+            imgsvc.process(data[: len(data) * 3 // 5], {**request_, "output": {"format": "webp"}}, target)
+        told.append(caught.value.message)
+    assert told[0] == told[1]
+    assert re.search("source image is|vips|load error|object at 0x", told[0], re.IGNORECASE) is None
 
 
 def damaged_deflate(data: bytes) -> bytes:

@@ -43,6 +43,8 @@ _NO_THREAD = pattern(r"creating thread|thread creation failed|start new thread",
 _NOT_DRAWN = "SVG rendering failed"  # which librsvg says if cairo cannot allocate
 _STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
 
+_PART_OF_LIBVIPS = pattern(r"^(?:vips\w+|\w+2vips|\w+(?:load|save)(?:_\w+)?): ", re.IGNORECASE)
+_NO_REASON = "its codec gives no reason"
 _SYSTEM_ERROR = pattern(r"^system error: (.+)$", re.MULTILINE)
 _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
 
@@ -134,7 +136,7 @@ def encoding(format: str, image: pyvips.Image | None = None) -> Iterator[None]:
     its pixels are evaluated on their own.
 
     Raises:
-        CorruptImage: the pixels cannot be computed.
+        pyvips.Error: the pixels cannot be computed, which `translate_errors` tells of their source.
         EncodingFailed: libvips complains of something else.
         MemoryLimitExceeded: the memory is not enough.
         MachineFailed: the machine lacks something else, such as room for temporary files.
@@ -149,9 +151,9 @@ def encoding(format: str, image: pyvips.Image | None = None) -> Iterator[None]:
             raise machine from error
         failure = None if image is None else _failure_of_pixels(image)
         if failure is not None and not lacks_memory(failure) and failure_of_machine(failure) is None:
-            # libvips gives its reason only once.
-            told = failure if getattr(failure, "detail", "") else error
-            raise CorruptImage(f"The source image is damaged: {_reason(told)}.") from error
+            if _reason(failure) == _NO_REASON:  # libvips gives its reason only once
+                raise
+            raise failure from error
         raise _not_encoded(format, error if failure is None else failure) from error
 
 
@@ -234,8 +236,10 @@ def _title(format: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the most telling line of an error, without the name of the failed call and the full stop."""
-    text = _text(error) or ("its codec gives no reason" if isinstance(error, pyvips.Error) else "")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Return the most telling line of an error, without what names a part of libvips and the full stop."""
+    lines = [_PART_OF_LIBVIPS.sub("", line).strip() for line in _text(error).splitlines()]
+    lines = [line for line in lines if line not in ("", "load error")]  # of a loader that failed before
     lines.sort(key=lambda line: line.startswith("source: "))  # these tell only a place in the file
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if lines:
+        return lines[0].rstrip(".")
+    return _NO_REASON if isinstance(error, pyvips.Error) else type(error).__name__

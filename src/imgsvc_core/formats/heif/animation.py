@@ -43,7 +43,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     import numpy as np
 
     _check_pillow("read")
-    from PIL import AvifImagePlugin, Image  # noqa: F401  (or Pillow loads all of its formats)
+    from PIL.AvifImagePlugin import AvifImageFile
 
     info = picture.info
     _check_coded_sizes(picture)
@@ -51,7 +51,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     bands = (1 if info.colorspace == "gray" else 3) + info.alpha
     pixels = np.empty((frames, info.height, info.width, bands), np.uint8)
     with decoder("avif"):
-        opened = Image.open(io.BytesIO(bytes(picture.source.buffer())), formats=["AVIF"])
+        opened = AvifImageFile(io.BytesIO(bytes(picture.source.buffer())))
         found = getattr(opened, "n_frames", 1), *opened.size
         if found != (info.frames, info.width, info.height):
             raise CorruptImage(

@@ -50,9 +50,9 @@ def decoded(picture: Heif) -> pyvips.Image:
         CorruptImage: the file is damaged or cut short.
     """
     with decoder("avif"):
-        from PIL import AvifImagePlugin, Image  # noqa: F401  (or Pillow loads all of its formats)
+        from PIL.AvifImagePlugin import AvifImageFile
 
-        opened = Image.open(io.BytesIO(picture.source.read()), formats=["AVIF"])
+        opened = AvifImageFile(io.BytesIO(picture.source.read()))
         pixels = opened.convert("RGB").tobytes()
     image = pyvips.Image.new_from_memory(pixels, *opened.size, 3, "uchar")
     return image.copy(interpretation="srgb")
