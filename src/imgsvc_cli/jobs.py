@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_cli import standard_streams
 from imgsvc_cli.printing import size
-from imgsvc_core.errors import Problem, SpecError, TargetError
+from imgsvc_core.errors import Problem, SpecError, TargetError, os_reason
 from imgsvc_core.sources import is_url, shown_url
 from imgsvc_core.targets import name_of
 
@@ -248,8 +249,20 @@ def watermark_place(name: str, path: str = "watermark.id") -> str:
     Raises:
         SpecError: there is no such file.
     """
-    if is_url(name) or os.path.isfile(name):
+    if not (fault := why_no_picture(name)):
         return name
     title = "Watermark" if path.startswith("watermark") else "Picture"
-    message = f"{title} 'id' parameter must be the path or URL of a picture, '{name}' does not exist"
+    message = f"{title} 'id' parameter must be the path or URL of a picture, '{name}' {fault}"
     raise SpecError([Problem(path, message)])
+
+
+def why_no_picture(name: str) -> str:
+    """Return why a name cannot be the path or the URL of a picture, or nothing."""
+    if is_url(name):
+        return ""
+    try:
+        return "" if stat.S_ISREG(os.stat(name).st_mode) else "is no file"
+    except FileNotFoundError:
+        return "does not exist"
+    except (OSError, ValueError) as error:  # of control characters
+        return f"cannot be read: {os_reason(error)}"

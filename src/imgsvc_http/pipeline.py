@@ -136,7 +136,7 @@ class Pipeline:
         account_id = count.account_id
         credentials = await self._credentials(account_id, request.store)
         permanent = await self._permanent(account_id, request)
-        target = None if permanent or request.store else await self.temporary.local_target(now())
+        target = None if permanent or request.store else await self._local_target()
         path = target.path if target else None
         task, layers_ms = await self._task(account_id, request, source, accept=accept, target=path)
         async with count:
@@ -306,6 +306,11 @@ class Pipeline:
         shared = await self.sources.take(key, account_id, fetch, _kept_seconds)
         milliseconds = 1000 * (time.perf_counter() - started)
         return Source(shared.result.path, shared.result.name, milliseconds), shared.release
+
+    async def _local_target(self) -> LocalTarget | None:
+        """Return where a worker can write the picture, if temporary storage is on this machine."""
+        with own_storage():
+            return await self.temporary.local_target(now())
 
     def _written(self, target: LocalTarget, facts: Mapping[str, Any]) -> tuple[str, datetime | None]:
         """Return the URL of a picture that the worker has written, and when it expires."""

@@ -435,6 +435,27 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("command", [["accounts", "list"], ["db", "status"], ["keyfiles", "rotate"]])
+def test_a_database_that_cannot_be_looked_at_is_told(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run([*command, "--set", f"server.state_folder={tmp_path}/{300 * 'long'}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "The URL of the database is wrong: its file cannot be made or opened" in line
+    assert "File name too long" in line
+
+
+def test_a_state_folder_without_access_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMGSVC_DATABASE_URL", f"sqlite:///{tmp_path}/state/imgsvc.db")
+    assert run(["accounts", "create", "Acme", "--quota", "9"]) == 0
+    capsys.readouterr()
+    assert run(["accounts", "list", "--set", f"server.state_folder={tmp_path}/{300 * 'long'}"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "The master keys cannot be read" in line
+
+
 @pytest.mark.parametrize("command", ["accounts list", "keys list", "webhooks list", "db status"])
 def test_reading_commands_make_no_database(
     command: str, state_folder: Path, capsys: pytest.CaptureFixture[str]

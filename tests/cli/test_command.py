@@ -493,6 +493,8 @@ def test_a_closed_pipe_is_no_error(photo: Path) -> None:
         (["process", "cut.jpg", "-o", "out.png"], "imgsvc: cut.jpg: The JPEG image is damaged or truncated"),
         (["process", "-", "-o", "out.png"], "imgsvc: standard input: "),
         (["process", "photo.jpg", "--watermark", "none.png"], "picture, 'none.png' does not exist"),
+        (["process", "photo.jpg", "--watermark", "."], "picture, '.' is no file"),
+        (["process", "photo.jpg", "--watermark", "photo.jpg/a"], "'photo.jpg/a' cannot be read: Not a dir"),
         (["process", "photo.jpg", "-o", "photo.jpg"], "is the source itself; use --force to replace it"),
         (["process", "photo.jpg", "-o", "link.jpg"], "is the source itself; use --force to replace it"),
     ],

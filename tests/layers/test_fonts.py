@@ -82,11 +82,11 @@ def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch
     own = tmp_path / "own"
     own.mkdir()
     (own / "a.ttf").write_bytes(whole)
-    monkeypatch.setenv(FOLDERS, f'["{tmp_path}"]')
+    monkeypatch.setenv(FOLDERS, f'["{tmp_path}", "{tmp_path}/nowhere"]')
     sys.modules[module_of_catalog.__module__]._read.cache_clear()
     assert names() == ["Inter"]
-    assert catalog().broken == ("cut.ttf", "none.otf")
-    with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; files that are no fonts: cut\.ttf, none"):
+    assert catalog().broken == ("cut.ttf", "none.otf", "nowhere")
+    with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; fonts that cannot be read: cut\.ttf, none"):
         planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
 
 

@@ -311,14 +311,16 @@ def _specs(
 
 def _watermarks(values: tuple[str, ...], flags: dict[str, Any]) -> dict[str, str]:
     """Return the pictures of ``ID=FILE`` by id. A value without an id is the watermark of the request."""
-    files = [value for value in values if "=" not in value or is_url(value) or os.path.isfile(value)]
+    from imgsvc_cli.jobs import why_no_picture
+
+    files = [value for value in values if "=" not in value or not why_no_picture(value)]
     if len(files) > 1:
         raise click.UsageError(
             f"Option '--watermark' must name one picture, got '{files[0]}' and '{files[1]}'."
         )
     flags["watermark"] = files[0] if files else None
-    if files and not (is_url(files[0]) or os.path.isfile(files[0])):
-        raise click.UsageError(f"Option '--watermark' must be FILE or ID=FILE, '{files[0]}' does not exist.")
+    if files and (fault := why_no_picture(files[0])):
+        raise click.UsageError(f"Option '--watermark' must be FILE or ID=FILE, '{files[0]}' {fault}.")
     return _named("--watermark", tuple(value for value in values if value not in files))
 
 

@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -29,7 +29,7 @@ class Catalog:
     """The fonts of some folders.
 
     ``families`` has names of families by their lower-case form, and ``broken`` the names of files that are no
-    fonts.
+    fonts, and of folders that cannot be read.
     """
 
     folders: tuple[str, ...]
@@ -80,7 +80,7 @@ def _folders(listed: str, system: bool) -> tuple[str, ...]:
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)
         found += (spec.submodule_search_locations or ()) if spec is not None else ()
-    return (*found, *(_OF_SYSTEM if system else ()))
+    return (*found, *(filter(os.path.isdir, _OF_SYSTEM) if system else ()))
 
 
 def _of_json(listed: str) -> list[str]:
@@ -95,7 +95,7 @@ def _read(folders: tuple[str, ...]) -> Catalog:
     families: dict[str, str] = {}
     broken: list[str] = []
     fonts: list[FontFile] = []
-    for path in _files(folders):
+    for path in _files(folders, lambda error: broken.append(Path(error.filename).name)):
         try:
             fonts.append(read_font(path))
         except (OSError, ValueError, struct.error):
@@ -121,9 +121,13 @@ def _has(font: FontFile, letter: int) -> bool:
     return place >= 0 and letter <= ends[place]
 
 
-def _files(folders: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the font files of folders, in an order that is the same on every machine."""
+def _files(folders: tuple[str, ...], refuse: Callable[[OSError], None]) -> Iterator[Path]:
+    """Yield the font files of folders, in an order that is the same on every machine.
+
+    ``refuse`` is called with the error of each folder that cannot be read.
+    """
     for folder in folders:
-        names = (os.path.join(inner, name) for inner, _, files in os.walk(folder) for name in files)
+        walk = os.walk(folder, onerror=refuse)
+        names = (os.path.join(inner, name) for inner, _, files in walk for name in files)
         found = sorted(name for name in names if os.path.splitext(name)[1].lower() in SUFFIXES)
         yield from map(Path, found[:_MOST_FILES])

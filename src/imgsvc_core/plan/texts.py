@@ -148,7 +148,7 @@ def _marked_in_one_font(text: str, family: str, known: Catalog) -> Iterator[tupl
 
 def _unknown(path: str, title: str, font: str | None, known: Catalog) -> Problem:
     families = ", ".join(sorted(known.families.values()))
-    broken = f"; files that are no fonts: {', '.join(known.broken)}" if known.broken else ""
+    broken = f"; fonts that cannot be read: {', '.join(known.broken)}" if known.broken else ""
     expected = f"{title} 'font' parameter must be a family, and words for weight and style, of {families}"
     return Problem(path, expected, f"got '{font}'{broken}")
 

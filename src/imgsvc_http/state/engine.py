@@ -16,7 +16,7 @@ from sqlalchemy import create_engine as engine_of
 from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.state.failures import is_disk_full
+from imgsvc_http.state.failures import is_disk_full, is_missing_file
 
 CONNECTIONS = 20
 """The most connections that a process has to its database."""
@@ -67,7 +67,7 @@ def is_missing(url: str) -> bool:
         parsed = make_url(url)
     except Exception:  # opening it tells what is wrong
         return False
-    return parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").exists()
+    return parsed.get_backend_name() == "sqlite" and is_missing_file(Path(parsed.database or ""))
 
 
 def with_keepalive(url: str) -> str:
@@ -119,7 +119,7 @@ def _sqlite(url: URL) -> Engine:
     except OSError as error:
         if is_disk_full(error):
             raise
-        raise _wrong_url(f"its file cannot be made ({error})") from error
+        raise _wrong_url(f"its file cannot be made or opened ({error})") from error
     # Without an isolation level the driver begins no transactions by itself.
     connect = {"timeout": _BUSY_MS / 1000, "isolation_level": None}
     engine = engine_of(url, pool_size=CONNECTIONS, max_overflow=0, connect_args=connect, hide_parameters=True)

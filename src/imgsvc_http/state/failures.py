@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterator
+from pathlib import Path
 from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE
 
 from sqlalchemy.exc import (
@@ -31,6 +32,15 @@ def refuses_values(error: Exception) -> bool:
     if state := getattr(cause, "sqlstate", None):
         return str(state).startswith(_OF_VALUES)
     return isinstance(cause, ValueError) or isinstance(error, DataError | IntegrityError)
+
+
+def is_missing_file(path: Path) -> bool:
+    """Return True if there is no such file. One that may not be looked at is told where it is opened."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def is_disk_full(error: Exception) -> bool:

@@ -16,6 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.settings import Settings
+from imgsvc_http.state.failures import is_missing_file
 
 
 class MissingMasterKey(ImgsvcError):
@@ -87,14 +88,14 @@ def open_vault(settings: Settings) -> Vault:
     if settings.security.master_keys:
         return Vault(lambda: settings.security.master_keys)
     file = key_file(settings)
-    if not file.exists():
+    if is_missing_file(file):
         _write(file, [new_master_key()], replace=False)
     return Vault(lambda: file.read_text(encoding="ascii").split())
 
 
 def present_vault(settings: Settings) -> Vault:
     """Return the vault of a service without making a master key. If it has none, nothing can be decrypted."""
-    if settings.security.master_keys or key_file(settings).exists():
+    if settings.security.master_keys or not is_missing_file(key_file(settings)):
         return open_vault(settings)
     passing = new_master_key()
     return Vault(lambda: [passing])

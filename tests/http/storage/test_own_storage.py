@@ -22,13 +22,14 @@ pytestmark = pytest.mark.asyncio
 PHOTO = encoded.jpeg().data
 
 
-def settings_for(folder: Path) -> Settings:
+def settings_for(folder: Path, **more: str) -> Settings:
     values = {
         "server.state_folder": folder / "state",
         "server.plain_http": True,
         "server.shutdown_seconds": 0,
         "workers.number": 1,
         "fetch.private_allowed": "127.0.0.1",
+        **more,
     }
     return Settings.load(None, {}, {name: str(value) for name, value in values.items()})
 
@@ -44,6 +45,13 @@ async def test_an_upload_that_cannot_be_kept_for_a_webhook(tmp_path: Path) -> No
         assert_failure(failed, 503, "machine_failed", "this one is not at fault")
         assert int(failed.headers["Retry-After"]) > 0
         assert await used(client) == 1
+
+
+async def test_a_folder_of_results_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings = settings_for(tmp_path, **{"temporary.url": f"file://{tmp_path}/file/results"})
+    async with embedded(settings) as (client, _):
+        assert_failure(await upload(client, PHOTO), 503, "machine_failed", "this one is not at fault")
 
 
 async def test_an_upload_that_cannot_be_read_for_a_while(

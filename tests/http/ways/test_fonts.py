@@ -43,7 +43,7 @@ async def test_a_replaced_font_is_another_picture_after_a_restart(
     assert_failure(broken, 422, "invalid_parameter", "DejaVu Sans")
     (error,) = broken.json["errors"]
     assert error["path"] == "layers[0].text.font"
-    assert error["message"].endswith("got 'Nope'; files that are no fonts: broken.ttf")
+    assert error["message"].endswith("got 'Nope'; fonts that cannot be read: broken.ttf")
 
     same, _, _ = await _asked(tmp_path, settings, photos, web)
     assert same.headers["X-Svc-Cache"] == "hit"
