@@ -64,8 +64,8 @@ def find(
 
     Args:
         source: a path or fsspec URL, or several paths as `places.several` joins them. A folder gives its
-            files with a suffix of a format, except hidden ones. A pattern gives all files that it matches.
-            Links to folders are not followed.
+            files with a suffix of a format, except hidden ones. A pattern gives all files that it matches;
+            as in a shell, wildcards match no leading dot. Links to folders are not followed.
         target: the folder of the results, which is left out.
         passed_over: counts the files of folders that are no inputs.
         in_place: pass over links, and files of formats that are only read.
@@ -256,18 +256,26 @@ def _is_wanted(key: str, pattern: str, in_place: bool = False) -> bool:
 
 def _kind(key: str, pattern: str) -> str:
     """Return the kind of a file that is no input."""
-    if pattern:
-        return "not matched"
     path = PurePosixPath(key)
     if any(part.startswith(".") for part in path.parts):
         return "hidden"
-    return path.suffix.lower() or "no suffix"
+    return "not matched" if pattern else path.suffix.lower() or "no suffix"
 
 
 def _matches(parts: list[str], patterns: list[str]) -> bool:
-    """Return True if a path matches; ``**`` stands for any number of folders."""
+    """Return True if a path matches; ``**`` stands for any number of folders.
+
+    As in a shell, wildcards match no leading dot: beside photo.jpg, macOS may write a "._photo.jpg", which is no
+    picture.
+    """
     if not patterns:
         return not parts
     if patterns[0] == "**":
-        return any(_matches(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
-    return bool(parts) and fnmatch.fnmatch(parts[0], patterns[0]) and _matches(parts[1:], patterns[1:])
+        shown = len(list(itertools.takewhile(lambda part: not part.startswith("."), parts)))
+        return any(_matches(parts[i:], patterns[1:]) for i in range(shown + 1))
+    return (
+        bool(parts)
+        and parts[0].startswith(".") == patterns[0].startswith(".")
+        and fnmatch.fnmatch(parts[0], patterns[0])
+        and _matches(parts[1:], patterns[1:])
+    )

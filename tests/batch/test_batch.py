@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -215,6 +216,28 @@ def test_a_target_below_the_source_is_no_input(source: Path) -> None:
 )
 def test_patterns(pattern: str, expected: int, source: Path, target: Path) -> None:
     assert go(f"{source}/{pattern}", target).done == expected
+
+
+@pytest.mark.parametrize("pattern", ["*", "**/*.jpg", "?_*", "*/*"])
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+def test_wildcards_match_no_hidden_files(packed: bool, pattern: str, tmp_path: Path, target: Path) -> None:
+    source = tmp_path / "in"
+    (source / "sub" / ".trash").mkdir(parents=True)
+    for name in ("._photo.jpg", ".hidden.jpg", "sub/._photo.jpg", "sub/.trash/old.jpg"):
+        (source / name).write_bytes(b"no picture")
+    for name in ("a_photo.jpg", "sub/b_photo.jpg"):
+        (source / name).write_bytes(encoded.jpeg().data)
+    if packed:
+        shutil.make_archive(str(tmp_path / "all"), "zip", source)
+    place = f"zip://{pattern}::{tmp_path}/all.zip" if packed else f"{source}/{pattern}"
+    summary = go(place, target)
+    assert (summary.done, summary.failed) == (2 if pattern.startswith("**") else 1, 0)
+    assert summary.passed_over["hidden"] >= 3
+
+
+def test_a_pattern_with_a_dot_matches_hidden_files(tmp_path: Path, target: Path) -> None:
+    (tmp_path / ".photo.jpg").write_bytes(encoded.jpeg().data)
+    assert go(f"{tmp_path}/.p*.jpg", target).done == 1
 
 
 def test_a_single_file(source: Path, target: Path) -> None:
@@ -473,7 +496,7 @@ def test_the_manifest_is_never_replaced(
         (source / f"{name}.jpg").write_bytes(encoded.jpeg().data)
     told: dict[str, Event] = {}
     summary = go(
-        f"{source}/*.jpg",
+        f"{source}/.*.jpg",
         f"{scheme}{target}",
         template=f"{{stem}}.sqlite{ending}",
         manifest=target.parent / place,
