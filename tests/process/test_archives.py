@@ -63,6 +63,14 @@ def test_a_missing_archive_is_named(tmp_path: Path) -> None:
         read("a.jpg", tmp_path / "missing.zip")
 
 
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures.tar"])
+def test_a_missing_member_is_told_in_plain_words(name: str, tmp_path: Path) -> None:
+    pack(tmp_path / name, {"a.jpg": b"a"})
+    with pytest.raises(SourceUnreachable) as caught:
+        read("b.jpg", tmp_path / name)
+    assert '"' not in caught.value.message
+
+
 def test_members_of_a_tar_are_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each of 10,000 members would be compared with all the others. The last one of a name is valid."""
     path = tmp_path / "pictures.tar"

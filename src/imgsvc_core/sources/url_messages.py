@@ -69,7 +69,8 @@ def _message(error: BaseException) -> str:
     status, message = getattr(error, "status", None), getattr(error, "message", None)
     if isinstance(status, int) and isinstance(message, str):  # a response of a web server
         return f"{status} {message}".strip()
-    text = " ".join(str(getattr(error, "strerror", None) or error).split())
+    words = error.args[0] if isinstance(error, KeyError) and error.args else error  # its text has quotes
+    text = " ".join(str(getattr(error, "strerror", None) or words).split())
     return _EMPTY_REASON.sub("", text).rstrip(".")
 
 
