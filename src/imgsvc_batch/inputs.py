@@ -265,7 +265,7 @@ def _kind(key: str, pattern: str) -> str:
 def _matches(parts: list[str], patterns: list[str]) -> bool:
     """Return True if a path matches; ``**`` stands for any number of folders.
 
-    As in a shell, wildcards match no leading dot: macOS may write a "._photo.jpg", no picture, beside photo.jpg.
+    As in a shell, wildcards match no leading dot: macOS may write "._photo.jpg", no picture, beside a photo.
     """
     if not patterns:
         return not parts

@@ -473,6 +473,13 @@ def test_a_strip_of_one_frame_is_a_still() -> None:
         assert probe(ByteSource(data)).info.frames == 1
 
 
+@pytest.mark.parametrize("options", [{}, {"colors": 16}, {"encoding": "progressive"}], ids=str)
+def test_a_gif_of_one_frame_does_not_repeat(options: dict[str, Any]) -> None:
+    """Others take it for an animation otherwise."""
+    result = imgsvc.process(vips(photo()), {"output": {"format": "gif", **options}})
+    assert b"NETSCAPE" not in result.data
+
+
 # Animated PNG as others write it
 
 

@@ -35,19 +35,20 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     """Write a still or an animation; equal frames stay frames of their own."""
     frames = frame_count(image)
     facts: SavedFacts = {"colorspace": "palette", "interlaced": settings.progressive is True}
+    plays, shown = 1, [0]
     if frames > 1:
         delays, plays = timing(image, frames)
         kept = in_hundredths(delays)
         if len(kept) < frames:
             sink.note(f"GIF has no frames of less than 20 ms: {frames - len(kept)} of {frames} are left out.")
             image = join_frames([frame for number, frame in enumerate(split_frames(image)) if number in kept])
-        image = image.copy()
-        image.set_type(pyvips.GValue.array_int_type, "delay", list(kept.values()))
-        plays = min(plays, _MOST_PLAYS)
-        image.set_type(pyvips.GValue.gint_type, "loop", plays)
+        plays, shown = min(plays, _MOST_PLAYS), list(kept.values())
         facts |= {"frames": len(kept)}
         if len(kept) > 1:
-            facts |= {"delays": tuple(kept.values()), "plays": plays}
+            facts |= {"delays": tuple(shown), "plays": plays}
+    image = image.copy()
+    image.set_type(pyvips.GValue.array_int_type, "delay", shown)
+    image.set_type(pyvips.GValue.gint_type, "loop", plays)
     options: dict[str, object] = {
         "effort": codec_effort("gif", settings.effort), "interlace": settings.progressive is True,
         "keep_duplicate_frames": True, "keep": "none",
