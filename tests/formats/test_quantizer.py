@@ -162,6 +162,27 @@ def test_colors_that_do_not_show_cost_none() -> None:
     assert np.array_equal(found[5:45, 6:56, :3], few)
 
 
+@pytest.mark.parametrize("colors", [2, 3, 4, 16, 64, 99, 100, 200, 256])
+@pytest.mark.parametrize("shape", ["hard", "soft", "mostly soft", "nowhere opaque", "invisible"])
+@pytest.mark.parametrize("bands", [2, 4])
+def test_few_colors_tint_no_ground_and_let_none_shine_through(bands: int, shape: str, colors: int) -> None:
+    picture = photos.astronaut()[::2, ::2]
+    rows, columns = np.mgrid[-1 : 1 : len(picture) * 1j, -1 : 1 : picture.shape[1] * 1j]
+    edge = 1 - np.hypot(rows, columns)
+    alpha = {
+        "hard": 255 * (edge > 0.3), "soft": 900 * edge - 200, "mostly soft": 260 * edge,
+        "nowhere opaque": 250 * edge, "invisible": 0 * edge,
+    }[shape].clip(0, 255).astype(np.uint8)  # fmt: skip
+    visible = picture if bands == 4 else picture[..., 1:2]
+    found = decode("png", write(vips(np.dstack((visible, alpha))), "png", colors=colors))[0]
+    assert not found[..., -1][alpha == 0].any()
+    assert (found[..., -1][alpha == 255] == 255).all()
+    assert len(np.unique(found.reshape(-1, found.shape[-1]), axis=0)) <= colors
+    if (alpha == 255).mean() > 0.05:
+        error = np.abs(found[..., :-1].astype(int) - visible)[alpha == 255]
+        assert error.mean() < {2: 70, 3: 90, 4: 50, 16: 30}.get(colors, 15)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_is_not_visible_has_no_color(count: int) -> None:
     frames = np.zeros((count, 20, 30, 4), np.uint8)

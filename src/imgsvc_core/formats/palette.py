@@ -167,33 +167,80 @@ def index_nearly(image: pyvips.Image, most: int) -> Indexed:
     import numpy as np
     from PIL import Image
 
-    from imgsvc_core.formats.quantizer import Histogram, nearest
+    from imgsvc_core.formats.quantizer import Histogram
 
     pixels = to_array(image)
-    if image.hasalpha() and most >= _DITHERED_ALPHA:
-        encoded = image.pngsave_buffer(palette=True, bitdepth=8, compression=1, keep="none")
-        pixels = to_array(pyvips.Image.pngload_buffer(encoded))
-        indexed = index_exactly(pixels, most)
-        if indexed is not None:
-            return indexed
-    rgba = _packed(pixels).view(np.uint8).reshape(*pixels.shape[:2], 4)
-    visible = rgba.reshape(-1, 4).copy()
-    visible[:, :3] = np.rint(visible[:, :3] * (visible[:, 3:] / 255))  # colors count by how visible they are
-    histogram = Histogram.of(visible)
-    chosen = histogram.choose(most)
+    rgba = _packed(pixels).view(np.uint8).reshape(-1, 4)
+    shape = *pixels.shape[:2], 4
     if image.bands == 3 or (image.bands == 1 and most <= _DITHERED_GRAYS):
         palette = Image.new("P", (1, 1))
-        palette.putpalette(chosen[:, :3].tobytes())
-        picture = Image.fromarray(np.ascontiguousarray(rgba[..., :3]))
-        rgba[..., :3] = np.asarray(picture.quantize(palette=palette).convert("RGB"))
+        palette.putpalette(Histogram.of(rgba).choose(most)[:, :3].tobytes())
+        picture = Image.fromarray(np.ascontiguousarray(rgba.reshape(shape)[..., :3]))
+        rgba[:, :3] = np.asarray(picture.quantize(palette=palette).convert("RGB")).reshape(-1, 3)
     else:
-        straight = chosen.astype(np.float64)
-        straight[:, :3] *= 255 / np.maximum(straight[:, 3:], 1)
-        becomes = np.rint(np.clip(straight, 0, 255)).astype(np.uint8)[nearest(histogram.colors, chosen)]
-        rgba = becomes[histogram.numbers(visible)].reshape(rgba.shape)
+        dithered = _dithered(image, most) if image.hasalpha() and most >= _DITHERED_ALPHA else None
+        colors, numbers = dithered or _reduced(rgba, most)
+        rgba = _with_solid(colors, numbers, rgba)
+    rgba = rgba.reshape(shape)
     indexed = index_exactly(rgba if image.hasalpha() else rgba[..., :3], most)
     assert indexed is not None
     return indexed
+
+
+def _dithered(image: pyvips.Image, most: int) -> tuple[Any, Any] | None:
+    """Return the colors that libvips chooses, and the number of each pixel's; None for too many."""
+    encoded = image.pngsave_buffer(palette=True, bitdepth=8, compression=1, keep="none")
+    indexed = index_exactly(to_array(pyvips.Image.pngload_buffer(encoded)), most)
+    return None if indexed is None else (indexed.colors.copy(), indexed.numbers.reshape(-1))
+
+
+def _reduced(rgba: Any, most: int) -> tuple[Any, Any]:
+    """Return the colors that suit the pixels best, and the number of the nearest one for each."""
+    import numpy as np
+
+    from imgsvc_core.formats.quantizer import Histogram, nearest
+
+    shows = rgba[:, 3] > 0
+    visible = rgba[shows]
+    visible[:, :3] = np.rint(visible[:, :3] * (visible[:, 3:] / 255))  # colors count by how visible they are
+    histogram = Histogram.of(visible)
+    invisible = [[0, 0, 0, 0]] if len(visible) < len(rgba) else []
+    chosen = np.array([*histogram.choose(most - len(invisible)), *invisible], np.float64)
+    numbers = np.full(len(rgba), len(chosen) - 1, np.uint8)
+    numbers[shows] = nearest(histogram.colors, chosen).astype(np.uint8)[histogram.numbers(visible)]
+    chosen[:, :3] *= 255 / np.maximum(chosen[:, 3:], 1)
+    return np.rint(chosen.clip(0, 255)).astype(np.uint8), numbers
+
+
+def _with_solid(colors: Any, numbers: Any, rgba: Any) -> Any:
+    """Return the pixels in their colors, except that opaque ones stay opaque, and invisible ones invisible.
+
+    Otherwise the ground would shine through a picture of few colors, and would be tinted beside it.
+    """
+    import numpy as np
+
+    from imgsvc_core.formats.quantizer import nearest
+
+    counts, opaque, clear = np.zeros((3, len(colors)))
+    for start in range(0, len(rgba), _AT_ONCE):
+        part, alpha = numbers[start : start + _AT_ONCE], rgba[start : start + _AT_ONCE, 3]
+        counts += np.bincount(part, minlength=len(colors))
+        opaque += np.bincount(part, alpha == _OPAQUE, len(colors))
+        clear += np.bincount(part, alpha == 0, len(colors))
+    gone = clear > counts / 2
+    gone[clear.argmax()] |= clear.any()
+    solid = (opaque > counts / 2) & ~gone
+    solid[np.where(gone, -1, opaque).argmax()] |= opaque.any()
+    colors[solid, 3], colors[gone] = _OPAQUE, 0
+    shown = colors[numbers]
+    shown[rgba[:, 3] == 0] = 0
+    lost = (rgba[:, 3] == _OPAQUE) & (shown[:, 3] < _OPAQUE)
+    if lost.any():
+        packed = rgba.view("<u4")[lost, 0] & 0xFFF8F8F8  # near colors count as one: there may be millions
+        kinds = _distinct(packed)
+        palette = colors[solid]
+        shown[lost] = palette[nearest(kinds[:, None].view(np.uint8), palette)][np.searchsorted(kinds, packed)]
+    return shown
 
 
 def encode(indexed: Indexed, image: pyvips.Image, **options: object) -> bytes:

@@ -103,7 +103,10 @@ class Histogram:
 
 def nearest(colors: Any, palette: Any) -> Any:
     """Return the number of the nearest color of a palette for each color."""
-    return _squares(colors.astype(np.float32), palette.astype(np.float32)).argmin(axis=0)
+    starts = range(0, max(1, len(colors)), _MOST_COLORS)
+    parts = (colors[start : start + _MOST_COLORS].astype(np.float32) for start in starts)
+    palette = palette.astype(np.float32)
+    return np.concatenate([_squares(part, palette).argmin(axis=0) for part in parts])
 
 
 def _squares(colors: Any, palette: Any) -> Any:
