@@ -109,13 +109,18 @@ SAMPLES = {
 }
 
 
+@pytest.fixture(scope="module", params=[0, 6], ids=["close", "spaced"])
+def spacing(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def scripts(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def scripts(spacing: int, tmp_path_factory: pytest.TempPathFactory) -> Any:
     fonts = folder_of("manimgx_fonts")
     paths = {name: fonts / f"{name}[wght].ttf" for _, name in SAMPLES.values()}
     paths["NotoSansCJK"] = folder_of("manimgx_fonts_cjk") / "NotoSansCJK-VF.otf.ttc"
     faces = "".join(face(name, path) for name, path in paths.items())
-    style = "position: absolute; left: 20px; font-size: 48px; white-space: nowrap"
+    style = f"position: absolute; left: 20px; font-size: 48px; letter-spacing: {spacing}px; white-space: pre"
     blocks = "".join(
         f'<div style="{style}; top: {100 * place + 10}px; font-family: {name}">{words}</div>'
         for place, (words, name) in enumerate(SAMPLES.values())
@@ -125,10 +130,13 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("script", SAMPLES)
-def test_letters_of_scripts_are_joined_and_spaced_as_in_chromium(script: str, scripts: Any) -> None:
+def test_letters_of_scripts_are_joined_and_spaced_as_in_chromium(
+    script: str, spacing: int, scripts: Any
+) -> None:
     words, _ = SAMPLES[script]
     paper = np.full((100, 1000, 3), 255, np.uint8)
-    layer = {"text": {"text": words, "font": "Noto Sans", "size": 48}, "x": 20, "y": 10}
+    text = {"text": words, "font": "Noto Sans", "size": 48, "letter_spacing": spacing}
+    layer = {"text": text, "x": 20, "y": 10}
     ours = np.asarray(imgsvc.process(paper, {"layers": [layer]}).to_numpy())
     place = 100 * list(SAMPLES).index(script)
     theirs = scripts[place : place + 100]
@@ -141,7 +149,7 @@ def test_letters_of_scripts_are_joined_and_spaced_as_in_chromium(script: str, sc
     for down, across in itertools.product((-1, 0, 1), repeat=2):
         moved = np.roll(mine, (shift[0] + down, shift[1] + across), axis=(0, 1))
         shares.append((moved & wanted).sum() / (moved | wanted).sum())
-    assert max(shares) > 0.8  # 0.74 and less in bold
+    assert max(shares) > (0.7 if spacing else 0.8)  # without spacing, 0.74 and less in bold
 
 
 def test_a_card_looks_as_in_chromium(tmp_path: Path) -> None:

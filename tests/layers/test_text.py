@@ -97,6 +97,27 @@ def test_letter_spacing_adds_space_between_letters() -> None:
     assert len(plain) == len(spaced) == 3
 
 
+@pytest.mark.parametrize("word", ["مرحبا", "سَلَامٌ", "می\u200cخواهم", "مـرحـبا", "ܫܠܡܐ", "ߒߞߏ"])
+@pytest.mark.parametrize("spacing", [12, "-10%"])
+def test_letter_spacing_keeps_joined_scripts_joined(word: str, spacing: int | str) -> None:
+    """As in browsers."""
+    texts = ({"text": word, "letter_spacing": space, "missing": "box"} for space in (0, spacing))
+    plain, spaced = (drawn(text).image.numpy() for text in texts)
+    assert np.array_equal(spaced, plain)
+
+
+def test_letter_spacing_widens_what_is_between_joined_words() -> None:
+    texts = ({"text": "لل لل", "letter_spacing": space} for space in (0, 12))
+    (first, second), (spaced, other) = (bands(alpha(drawn(text)), 0) for text in texts)
+    assert 11 <= (other[0] - spaced[1]) - (second[0] - first[1]) <= 13
+
+
+def test_letter_spacing_splits_ligatures() -> None:
+    """As in browsers: what is optional, such as the arrow that Inter makes of two signs, is not drawn."""
+    joined, split = (bands(alpha(drawn({"text": "->", "letter_spacing": space})), 0) for space in (0, 8))
+    assert (len(joined), len(split)) == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("align", "text", "side"),
     [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import unicodedata
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import attrs
@@ -37,6 +38,17 @@ _HYPHENATED = f'<span insert_hyphens="true">{_SOFT_HYPHEN}</span>'
 _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
+_JOINERS = "\u200c" + _JOINER
+_JOINED_SCRIPTS = (
+    "ARABIC",
+    "EXTENDED ARABIC",
+    "HANIFI ROHINGYA",
+    "MANDAIC",
+    "MONGOLIAN",
+    "NKO",
+    "PHAGS-PA",
+    "SYRIAC",
+)
 _VIRAMA = 9
 _MOST_KEPT = 16
 _OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
@@ -219,10 +231,28 @@ class _Layout:
             "line_height": str(max(_UNIT + 1, round(self.pitch * self.zoom * _UNIT))),
             "foreground": f"#{color.red:02x}{color.green:02x}{color.blue:02x}{color.alpha:02x}",
             **({"alpha": str(alpha)} if alpha else {}),
-            **({"letter_spacing": str(spacing)} if spacing else {}),
         }
         listed = " ".join(f'{name}="{escape(value)}"' for name, value in styles.items())
-        return f"<span {listed}>{escape(text).replace(_SOFT_HYPHEN, _HYPHENATED)}</span>"
+        parts = _by_joining(text) if spacing else [(True, text)]
+        spaced = f'<span letter_spacing="{spacing}" font_features="calt=0">'
+        letters = "".join(
+            escape(part) if is_joined else f"{spaced}{escape(part)}</span>" for is_joined, part in parts
+        )
+        return f"<span {listed}>{letters.replace(_SOFT_HYPHEN, _HYPHENATED)}</span>"
+
+
+def _by_joining(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the parts of a text, and whether each is of scripts whose letters are joined.
+
+    As in browsers, such a part gets no space between its letters, and other parts get no ligatures.
+    """
+    joined: list[bool] = []
+    for letter in text:
+        follows = unicodedata.category(letter)[0] == "M" or letter in _JOINERS
+        before = bool(joined) and joined[-1]
+        joined.append(before if follows else unicodedata.name(letter, "").startswith(_JOINED_SCRIPTS))
+    for is_joined, part in itertools.groupby(zip(joined, text, strict=True), key=lambda each: each[0]):
+        yield is_joined, "".join(letter for _, letter in part)
 
 
 def _drawn_by_libvips(markup: str, font: str, **options: Any) -> pyvips.Image:

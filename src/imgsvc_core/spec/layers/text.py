@@ -103,7 +103,7 @@ class Text(Operation):
         "Distance between lines.", Number(0.5, 5), unit="sizes of the letters", default=1.2
     )
     letter_spacing: Accepts[Length, Length | int | str] = param(
-        "Additional space between letters; percent are of their size.",
+        "Additional space between letters; percent are of their size. Those of Arabic stay joined.",
         LengthKind(-1000, 1000, -100, 1000),
         unit="pixels",
         default=Length(0),
