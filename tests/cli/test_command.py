@@ -55,6 +55,16 @@ def test_from_heic_to_webp(tmp_path: Path) -> None:
     assert (info.format, info.width, info.height) == ("webp", 80, 60)
 
 
+def test_a_watermark_from_a_long_path(photo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / (100 * "a") / (100 * "b")
+    folder.mkdir(parents=True)
+    Image.new("RGB", (9, 9), "red").save(folder / "mark.png")
+    done = run("process", photo, "--watermark", folder / "mark.png", "-o", "out.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    marked = imgsvc.process(tmp_path / "out.png", {}).to_numpy()
+    assert (marked == [255, 0, 0]).all(axis=2).sum() == 81
+
+
 def test_codecs_do_not_write_past_the_command(tmp_path: Path) -> None:
     data = encoded.tiff().data
     where = data.index(b"\x03\x01\x03\x00\x01\x00\x00\x00") + 8  # compression, one short number

@@ -220,7 +220,7 @@ class NinePatch(Filter):
 
     title: ClassVar[str] = "Nine-patch"
 
-    id: str = param("Id of the frame, a watermark picture.", Text(200))
+    id: str = param("Id of the frame, a watermark picture.", Text(4096))
 
     @property
     def pictures(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class Watermark(Operation):
         Needs("padding", "gravity"),
     )
 
-    id: str = param("Id of the watermark picture.", Text(200), kw_only=False)
+    id: str = param("Id of the watermark picture.", Text(4096), kw_only=False)
     gravity: Edge | None = param(
         "Edge or corner of the picture where it lies; the center by default.", default=None
     )

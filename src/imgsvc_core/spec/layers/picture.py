@@ -15,7 +15,7 @@ class Picture(Operation):
     confidential: ClassVar[bool] = True  # URLs may hold passwords
     rules: ClassVar[tuple[Rule, ...]] = (AtLeastOne(("id", "source")), NotTogether(("id",), ("source",)))
 
-    id: str | None = param("Id of an uploaded watermark picture.", Text(200), default=None)
+    id: str | None = param("Id of an uploaded watermark picture.", Text(4096), default=None)
     source: str | None = param(
         "Path or URL of the picture. The service takes only URLs that its settings allow.",
         Text(4096),
