@@ -587,7 +587,7 @@ def _result(job: _Job, one: _Wanted, made: _Made) -> Result[Any]:
 def _convert(job: _Job, output: Any, picture: Computed | Raster, target: Target) -> None:
     """Write the pixels of a result to a target, whose suffix names the format."""
     if output is not None:
-        output = attrs.evolve(output, facts=(), if_smaller=False)
+        output = attrs.evolve(output, facts=())
     options: ProcessOptions = {"limits": job.limits, "threads": job.threads}
     process_until(job.deadline, picture.to_vips(), Spec(output=output), target, **options)
 

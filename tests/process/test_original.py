@@ -450,6 +450,18 @@ def test_the_original_stays_at_the_same_size() -> None:
     assert (result.data, len(result.notes)) == (data, 1)
 
 
+def test_a_format_whose_pixels_cannot_stay_tells_all_that_it_lost() -> None:
+    colors = np.random.default_rng(3).integers(0, 255, (16, 16, 3), np.uint8)
+    gif = io.BytesIO()
+    Image.fromarray(colors).quantize(256, dither=Image.Dither.NONE).save(gif, "GIF")
+    result = imgsvc.process(gif.getvalue(), {"output": {"if_smaller": True, "colors": 255}})
+    assert len(result.data) >= len(gif.getvalue())
+    assert result.notes == (
+        "The colors are reduced to 255.",
+        "The result is no smaller, but metadata of GIF goes only with another encoding.",
+    )
+
+
 def test_the_original_never_stays_after_a_change() -> None:
     data = file("jpg", quality=10)
     for change in ({"resize": {"width": 89}}, {"flip": {"horizontal": True}}, {"adjust": {"contrast": 1}}):

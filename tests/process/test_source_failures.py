@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import ctypes
 import http.server
 import io
 import os
@@ -149,6 +150,8 @@ def test_buffers_may_have_any_layout(photo: bytes) -> None:
     expected = imgsvc.inspect(photo, digest=True).sha256
     assert imgsvc.inspect(memoryview(doubled)[::2], digest=True).sha256 == expected
     assert imgsvc.inspect(memoryview(array.array("H", even))).width == imgsvc.inspect(photo).width
+    of_c = (ctypes.c_uint16 * (len(even) // 2)).from_buffer_copy(even)  # its format is "<H"
+    assert imgsvc.inspect(memoryview(of_c)).width == imgsvc.inspect(photo).width
 
 
 def test_a_file_that_does_not_wait_is_refused_rather_than_cut_short(photo: bytes) -> None:

@@ -18,6 +18,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.spec import Resize, Spec
+from imgsvc_core.targets import open_target
 from tests.process.pictures import pixels_of
 from tests.support.photos import as_vips, coffee, cut_out, deep
 
@@ -94,6 +95,8 @@ def test_a_target_gets_what_the_result_would_hold(photo: Path, tmp_path: Path) -
     result = imgsvc.process(photo, request, "memory://targets/out.webp")
     with fsspec.open("memory://targets/out.webp", "rb") as file:
         uploaded = file.read()
+    asked = imgsvc.process(photo, request, "memory://targets/out.webp?partNumber=1")
+    assert asked.output == result.output
     assert expected == buffer.getvalue() == (tmp_path / "out.webp").read_bytes() == uploaded
     assert (result.output.name, result.output.format, result.output.bytes) == (
         "out.webp",
@@ -340,6 +343,10 @@ def test_a_file_that_is_replaced_keeps_its_permissions(photo: Path, tmp_path: Pa
     target.chmod(0o640)
     imgsvc.process(photo, Resize(width=60), target)
     assert target.stat().st_mode & 0o777 == 0o640
+    with open_target(target) as file:
+        file.write(b"not to be read by others")
+        [unfinished] = set(tmp_path.glob(".*"))
+        assert unfinished.stat().st_mode & 0o077 == 0
 
 
 def test_facts_that_pixels_correct_are_booleans() -> None:

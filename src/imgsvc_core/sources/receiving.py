@@ -124,7 +124,7 @@ def _is_buffer(value: object) -> TypeGuard[Buffer]:
 def _in_order(source: Buffer) -> Buffer:
     """Return the bytes of a buffer. It is copied only if it is not contiguous."""
     view = memoryview(source)
-    return view if view.c_contiguous and view.format == "B" else view.tobytes()
+    return view if view.c_contiguous else view.tobytes()
 
 
 def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
