@@ -56,6 +56,8 @@ def test_gray_deep_and_transparent_pictures() -> None:
     pictures = [astronaut().mean(axis=2).astype(np.uint8), deep(astronaut()), cut_out("astronaut")]
     for picture in pictures:
         assert len(detect(as_vips(picture))) == 1
+    # Both lie on white, and not the deep one on black.
+    assert detect(as_vips(deep(pictures[-1]))) == detect(as_vips(pictures[-1]))
 
 
 def _noise(seed: int, exponent: float, stretch: float = 1) -> Pixels:

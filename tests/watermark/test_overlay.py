@@ -49,7 +49,8 @@ def test_a_mark_that_lies_outside_changes_nothing() -> None:
 def test_a_transparent_mark_changes_nothing_and_an_opaque_one_replaces() -> None:
     clear, opaque = np.zeros((20, 30, 4), np.uint8), np.full((20, 30, 4), 255, np.uint8)
     opaque[..., :3] = coffee()[:20, :30]
-    assert np.array_equal(lay_over(as_vips(PHOTO), as_vips(clear), 5, 5).numpy(), PHOTO)
+    for picture in (PHOTO, RNG.integers(0, 2, (40, 50, 4), np.uint8) * 255):  # also colors that nobody sees
+        assert np.array_equal(lay_over(as_vips(picture), as_vips(clear), 5, 5).numpy(), picture)
     found = lay_over(as_vips(PHOTO), as_vips(opaque), 5, 5).numpy()
     assert np.array_equal(found[5:25, 5:35], coffee()[:20, :30])
 
