@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from PIL import Image
 
+from imgsvc_core.sources import open_filesystem, read_object
 from imgsvc_urls import Signer
 from tests.http.fetching.test_content_encodings import ENCODERS
 from tests.http.service_process import Service, running
@@ -316,6 +317,12 @@ async def test_an_object_that_is_read_in_parts(site: Site, buckets: Mapping[str,
     reply = await site.picture(f"{store}/large.png", crop="1700x1700", format="png", lossless="true")
     assert reply.status == 200, reply.body
     assert np.array_equal(np.asarray(reply.picture.convert("RGB")), pixels)
+
+
+async def test_a_part_ends_before_the_end_of_the_object(buckets: Mapping[str, Bucket], store: str) -> None:
+    buckets[store].put("in/letters", b"abcdefgh")
+    files, folder = open_filesystem(**buckets[store].origin)
+    assert await asyncio.to_thread(read_object, files, f"{folder}/letters", 3, 5) == b"de"
 
 
 @pytest.mark.parametrize(
