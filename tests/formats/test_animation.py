@@ -395,8 +395,9 @@ def test_webp_keeps_equal_frames_whose_area_is_cleared(opaque: bool) -> None:
     shown, found, plays = decode("webp", data)
     assert (found, plays) == (tuple(delays), 3)
     visible = pictures[..., 3:] > 0
-    assert np.array_equal(shown[..., :3] * visible, pictures[..., :3] * visible)
-    assert np.array_equal(read(data).numpy().reshape(pictures.shape) * visible, pictures * visible)
+    for frames_of_it in (shown, read(data).numpy().reshape(pictures.shape)):
+        assert np.array_equal(frames_of_it[..., 3], pictures[..., 3])  # nothing stays where a frame was
+        assert np.array_equal(frames_of_it * visible, pictures * visible)
 
 
 def _webp_by_hand(parts: list[tuple[tuple[int, int, int, int], int]], *, flags: int = 2) -> bytes:
@@ -496,6 +497,19 @@ def test_a_smaller_first_frame_leaves_the_rest_transparent() -> None:
     first = read(data, all_frames=False).numpy()
     assert first[..., 3].sum() == 32 * 48 * 255
     assert np.array_equal(first[4:36, 8:56], frames(1)[0][:32, :48])
+
+
+@pytest.mark.parametrize("disposal", [1, 2])
+def test_an_opaque_first_frame_that_goes_leaves_nothing(disposal: int) -> None:
+    """Before it, there was nothing that could be restored."""
+    first, patch = photo(), photo()[:10, :12]
+    parts = [ApngFrame(pixels=first, disposal=disposal), ApngFrame(pixels=patch, left=5, top=6)]
+    shown = read(apng_by_hand(parts)).numpy().reshape(2, *first.shape[:2], 4)
+    expected = np.zeros_like(shown[1])
+    expected[6:16, 5:17, :3], expected[6:16, 5:17, 3] = patch, 255
+    assert np.array_equal(shown[1], expected)
+    assert np.array_equal(shown[0, ..., :3], first)
+    assert (shown[0, ..., 3] == 255).all()
 
 
 def test_every_disposal_agrees_with_a_browser_like_reference() -> None:

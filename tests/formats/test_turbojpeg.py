@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from imgsvc_core import process
+from imgsvc_core import Output, Resize, Spec, process
 from imgsvc_core.errors import CorruptImage, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
@@ -225,11 +225,13 @@ def lossless(bits: int = 8) -> bytes:
 
 
 @pytest.mark.parametrize("threads", [1, 2, None])
-def test_lossless_files_are_decoded_whole(threads: int | None) -> None:
+@pytest.mark.parametrize("pillow", [True, False])
+def test_lossless_files_are_decoded_whole(threads: int | None, pillow: bool) -> None:
     """They cannot be decoded small: libvips shows a corner then, and TurboJPEG writes out of bounds."""
-    result = process(lossless(), {"resize": {"width": 64}, "output": {"format": "png"}}, threads=threads)
+    spec = Spec(resize=Resize(width=64, pillow=pillow), output=Output(format="png"))
+    result = process(lossless(), spec, threads=threads)
     expected = Image.fromarray(photos.astronaut()).resize((64, 64), Image.Resampling.LANCZOS)
-    assert distance(np.asarray(Image.open(io.BytesIO(result.data or b""))), np.asarray(expected)) < 0.03
+    assert distance(np.asarray(Image.open(io.BytesIO(result.data))), np.asarray(expected)) < 0.03
 
 
 def test_what_may_be_taken_for_lossless_is_left_to_libvips() -> None:

@@ -178,6 +178,19 @@ def test_shadows_count() -> None:
         assert bound(300, of_text=of_text) > bound(0, of_text=of_text) + 3 * 900 * 500
 
 
+def test_layers_that_are_kept_for_later_frames_count_together() -> None:
+    layer, side = {"shape": {"kind": "rectangle", "color": "f00"}}, 1000
+
+    def bound(layers: int, frames: int) -> int:
+        info = imgsvc.ImageInfo(
+            format="gif", width=side, height=side, colorspace="srgb", bytes=9, frames=frames
+        )
+        return imgsvc.explain({"layers": [layer] * layers}, info).memory
+
+    assert bound(3, frames=1) == bound(2, frames=1)
+    assert bound(3, frames=3) >= bound(2, frames=3) + 4 * side * side
+
+
 @pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writer is not None])
 def test_every_encoder_counts(name: str) -> None:
     info = photograph("jpg", 20)

@@ -237,9 +237,18 @@ def test_all_formats_with_loss_are_known_to_leave_traces() -> None:
     assert {name for name, row in FORMATS.items() if row.quality is not None} <= LOSSY.keys()
 
 
-def test_faces_of_all_frames_are_covered_with_room_around_them() -> None:
+@pytest.mark.parametrize(
+    ("places", "boxes"),
+    [
+        ([(20, 20, 10, 20), (24, 20, 10, 20), (150, 50, 40, 50)], [(18, 16, 18, 28), (142, 40, 56, 60)]),
+        (
+            [(20, 20, 20, 20), (70, 20, 20, 20), (45, 20, 20, 20)],
+            [(16, 16, 78, 28)],
+        ),  # the last connects them
+    ],
+)
+def test_faces_of_all_frames_are_covered_with_room_around_them(places: list[Any], boxes: list[Any]) -> None:
     info = ImageInfo(format="gif", width=200, height=100, colorspace="srgb", bytes=1, frames=3)
-    faces = [Face(20, 20, 10, 20, 0.9), Face(24, 20, 10, 20, 0.9), Face(150, 50, 40, 50, 0.9)]
     [asked] = imgsvc.parse({"redact": [{"faces": True}]}).redact
-    boxes = [tuple(item.box) for item in redaction_of([asked], info, faces).covered]
-    assert boxes == [(18, 16, 18, 28), (142, 40, 56, 60)]
+    faces = [Face(*place, 0.9) for place in places]
+    assert [item.box for item in redaction_of([asked], info, faces).covered] == boxes

@@ -134,6 +134,7 @@ def in_hundredths(delays: list[int]) -> dict[int, int]:
         shown += kept[number]
     last = len(delays) - 1
     if last not in kept:
-        replaced = kept.popitem()[1] if len(kept) > 1 else _SHORTEST_DELAY
-        kept[last] = max(replaced, _SHORTEST_DELAY)
+        if len(kept) > 1:
+            kept.popitem()  # it is as short: only after such a one a frame is left out
+        kept[last] = _SHORTEST_DELAY
     return kept
