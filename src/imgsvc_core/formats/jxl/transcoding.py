@@ -34,7 +34,8 @@ def wrap(picture: Jpeg) -> bytes:
             same = imagecodecs.jpegxl_decode_jpeg(wrapped, numthreads=1) == data
     except EncodingFailed as error:
         raise _refused(
-            "this JPEG is damaged, cut off, or coded in a way that libjxl cannot repeat"
+            "this JPEG is damaged, cut off, followed by more than 4 MB, "
+            "or coded in a way that libjxl cannot repeat"
         ) from error
     if not same:
         raise _refused("another file than this JPEG would come back")
