@@ -118,6 +118,19 @@ def test_letter_spacing_splits_ligatures() -> None:
     assert (len(joined), len(split)) == (1, 2)
 
 
+@pytest.mark.parametrize("other", ["long line of words", "سطر طويل من الكلمات"])
+@pytest.mark.parametrize(("align", "place"), [("left", 0), ("center", 0.5), ("right", 1)])
+def test_lines_are_aligned_within_the_longest_one_without_a_width(
+    align: str, place: float, other: str
+) -> None:
+    made = alpha(drawn({"text": f"lll\n{other}", "align": align}))
+    rows = bands(made)
+    first = np.flatnonzero(made[: rows[0][1]].any(0))
+    free = made.shape[1] - 1 - (first[-1] - first[0])
+    assert abs(first[0] - place * free) <= 3
+    assert len(rows) == 2
+
+
 @pytest.mark.parametrize(
     ("align", "text", "side"),
     [

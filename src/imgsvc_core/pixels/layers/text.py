@@ -133,24 +133,21 @@ class _Layout:
 
     @property
     def _room(self) -> int:
-        """Return pixels beside a whole line, whose ink fits into the width, but not what is around letters.
-
-        Without a width, and so without wrapping, libvips aligns nothing.
-        """
+        """Return pixels beside a whole line: its ink fits into the width, but not what is around letters."""
         spacing = self.plan.asked.letter_spacing.of(self.size)
         return 2 * math.ceil(self.size + max(spacing, 0)) if self.whole and self.width is not None else 0
 
     def _image(self, *, marker: bool = False, spread: int = 0) -> pyvips.Image:
         """Return what libvips draws. ``marker`` adds a line of one letter, which has no descender."""
         asked = self.plan.asked
-        options: dict[str, Any] = {"spacing": spread} if spread else {}
+        side = {"left": "low", "right": "high", "center": "centre"}.get(asked.align, "low")
+        # Pango's sides are those of text from left to right.
+        if asked.align in ("left", "right") and _is_rtl(asked, self.plan.letters):
+            side = _OTHER_SIDE[side]
+        options: dict[str, Any] = {"align": side, **({"spacing": spread} if spread else {})}
         if self.width is not None:
-            side = {"left": "low", "right": "high", "center": "centre"}.get(asked.align, "low")
-            # Pango's sides are those of text from left to right.
-            if asked.align in ("left", "right") and _is_rtl(asked, self.plan.letters):
-                side = _OTHER_SIDE[side]
             width = (self.width + self._room) * self.zoom
-            options |= {"width": width, "align": side, "justify": asked.align == "justify"}
+            options |= {"width": width, "justify": asked.align == "justify"}
             options["wrap"] = "word" if asked.fit else "word-char"
         text = self._markup() + (f"\n{self._marker(-1)}" if marker else "")
         return _drawn_by_libvips(text, self._font, rgba=self.plan.only_color is None, **options)
