@@ -24,8 +24,9 @@ from imgsvc_core._runtime.workers import WorkerPool
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.sink import write_all
 from imgsvc_core.limits import Limits, limits_or
-from imgsvc_core.pixels.watermarks import receive_watermark
+from imgsvc_core.pixels.watermarks import receive_pictures
 from imgsvc_core.processing import ProcessOptions, parse_for, process_until
+from imgsvc_core.sources.pixels import is_of_pillow, of_pillow
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Request, Spec
 from imgsvc_core.targets.result import Result, encode, written
@@ -153,14 +154,21 @@ def _begin(
     """Send the work to a process, which takes time."""
     sent: ProcessOptions = {"threads": 1, **options}
     limits = limits_or(options.get("limits"), Limits())
-    marks = {id: receive_watermark(id, options.get("watermarks"), limits, deadline) for id in spec.pictures}
-    sent["watermarks"] = {id: _sendable(mark) for id, mark in marks.items()}
+    marks: dict[str, Source] = {}
+    receive_pictures(marks, spec, options.get("watermarks"), limits, deadline)
+    sent["watermarks"] = {id: _sendable(mark, limits) for id, mark in marks.items()}
     read = received(source, limits, deadline, name=options.get("name"))
     if isinstance(read, ByteSource):
         sent["name"] = read.name
     try:
         return (pool or _shared_pool()).submit(
-            _in_worker, _sendable(read), spec, suffix, sent, seconds=limits.seconds, grace=_END_SECONDS
+            _in_worker,
+            _sendable(read, limits),
+            spec,
+            suffix,
+            sent,
+            seconds=limits.seconds,
+            grace=_END_SECONDS,
         )
     except TypeError as error:
         kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in (source, *marks.values())))
@@ -170,10 +178,12 @@ def _begin(
         ) from error
 
 
-def _sendable(source: Source) -> Source:
-    """Return bytes in the place of buffers and files that were read."""
+def _sendable(source: Source, limits: Limits) -> Any:
+    """Return bytes in the place of buffers and files that were read, and whole images of Pillow."""
     if isinstance(source, ByteSource):
         return source.read()
+    if is_of_pillow(source):
+        return of_pillow(source, limits)
     return bytes(source) if isinstance(source, memoryview) else source
 
 

@@ -87,6 +87,46 @@ async def test_sources_of_every_kind(kind: str, isolated: bool, tmp_path: Path) 
 
 
 @ISOLATED
+async def test_pillow_images_lose_nothing_on_the_way(isolated: bool, tmp_path: Path) -> None:
+    from PIL import Image
+
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.fromarray(photo("cat")).save(tmp_path / "turned.tiff", exif=turned)
+    (tmp_path / "moving.gif").write_bytes(encoded.gif_animated().data)
+    for name, format in (("turned.tiff", "png"), ("moving.gif", "gif")):
+        spec = {**SMALL, "output": {"format": format}}
+        with Image.open(tmp_path / name) as opened:
+            result = await imgsvc.aprocess(opened, spec, isolated=isolated)
+            assert result.data == imgsvc.process(opened, spec).data
+
+
+@ISOLATED
+async def test_a_pillow_image_that_cannot_be_read_is_told(isolated: bool) -> None:
+    from PIL import Image
+
+    cut = Image.open(io.BytesIO(encoded.jpeg().data[:2000]))
+    with pytest.raises(imgsvc.SourceUnreachable, match=r"Source Pillow image cannot be read: .* truncated"):
+        await imgsvc.aprocess(cut, SMALL, isolated=isolated)
+
+
+@ISOLATED
+async def test_pictures_of_layers_are_sent(isolated: bool) -> None:
+    logo = encoded.png_alpha().data
+    spec = {
+        "layers": [{"picture": {"source": "logo"}}, {"picture": {"id": "mark"}}],
+        "output": {"format": "png"},
+    }
+    result = await imgsvc.aprocess(
+        photo("cat"), spec, watermarks={"logo": io.BytesIO(logo), "mark": logo}, isolated=isolated
+    )
+    assert result.data == imgsvc.process(photo("cat"), spec, watermarks={"logo": logo, "mark": logo}).data
+    with pytest.raises(imgsvc.SpecError, match="must be a known watermark") as caught:
+        await imgsvc.aprocess(photo("cat"), spec, watermarks={"logo": logo}, isolated=isolated)
+    assert caught.value.problems[0].path == "layers[1].picture.id"
+
+
+@ISOLATED
 async def test_the_name_of_an_open_file_is_told(isolated: bool, tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
     path.write_bytes(encoded.png().data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import zlib
@@ -264,3 +265,9 @@ def test_a_picture_in_python_shows_where_it_is_without_secrets() -> None:
     assert "secret" not in repr(layer)
     assert repr(imgsvc.Picture(source="logo.png")) == "Picture(source='logo.png')"
     assert repr(imgsvc.Picture(id="b7c1")) == "Picture(id='b7c1')"
+
+
+def test_an_open_file_in_the_place_of_a_picture_is_read_once_for_all_variants() -> None:
+    spec = {"layers": [{"picture": {"source": "logo"}}], "output": {"format": "png"}}
+    made = imgsvc.process_variants(PHOTO, {"a": spec, "b": spec}, watermarks={"logo": io.BytesIO(ROCKET)})
+    assert made["a"].data == made["b"].data

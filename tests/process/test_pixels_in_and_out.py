@@ -295,6 +295,11 @@ def _opened(picture: Image.Image, format: str, **options: Any) -> Any:
     return Image.open(file)
 
 
+def test_pillow_images_without_pixels_are_refused() -> None:
+    with pytest.raises(imgsvc.InvalidPixels, match="Source Pillow image must have pixels, got 0 x 5"):
+        imgsvc.process(Image.new("RGB", (0, 5)), PNG)
+
+
 def test_limits_hold_before_pillow_decodes() -> None:
     frames = [Image.new("RGB", (30, 20), (20 * index, 0, 0)) for index in range(12)]
     moving = _opened(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=50)

@@ -50,8 +50,10 @@ def receive_pictures(
             path = spec.path_of_picture(id)
             received_ones[id] = receive_watermark(id, watermarks, limits, deadline, path=path)
     if isinstance(watermarks, Mapping):
-        places = [picture.source for picture in spec.layer_pictures.values() if picture.source is not None]
-        received_ones |= {place: watermarks[place] for place in places if place in watermarks}
+        for place in [picture.source for picture in spec.layer_pictures.values()]:
+            if place is not None and place in watermarks and place not in received_ones:
+                with _naming(f"Layer picture '{shown_url(place)}'"):
+                    received_ones[place] = received(watermarks[place], limits, deadline)
 
 
 def receive_watermark(

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from imgsvc_core._runtime.deadline import check_time
+from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import InvalidPixels, MemoryLimitExceeded, SourceUnreachable
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -38,11 +39,18 @@ def as_image(source: Source, limits: Limits) -> pyvips.Image | None:
         from imgsvc_core.pixels.colorspace import from_memory
 
         return from_memory(_with_meaning(source))
-    if _is_a(source, "PIL.Image", "Image"):
-        return _of_pillow(source, limits)
+    if is_of_pillow(source):
+        return of_pillow(source, limits).image()
+    if isinstance(source, PillowPixels):
+        return source.image()
     if _is_a(source, "numpy", "ndarray"):
         return _of_array(source, limits)
     return None
+
+
+def is_of_pillow(source: object) -> TypeGuard[PIL.Image.Image]:
+    """Return True for an image of Pillow."""
+    return _is_a(source, "PIL.Image", "Image")
 
 
 def _is_a(value: object, module: str, name: str) -> TypeGuard[Any]:
@@ -102,22 +110,63 @@ def _of_samples(array: npt.NDArray[Any]) -> pyvips.Image:
     return _with_meaning(pyvips.Image.new_from_array(array).copy(interpretation="multiband"))
 
 
-def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
-    """Return a Pillow image, with its color profile, its orientation, and all frames of an animation.
+@frozen
+class PillowPixels:
+    """A Pillow image with its color profile and orientation, and all frames of an animation below each other.
+
+    Pickled images of Pillow lose frames, so worker processes get this.
+    """
+
+    samples: npt.NDArray[Any]
+    height: int
+    orientation: int
+    profile: bytes | None
+    delays: list[int]
+    plays: int
+    is_cmyk: bool
+
+    def image(self) -> pyvips.Image:
+        """Return the image."""
+        from pyvips import GValue
+
+        from imgsvc_core._runtime.vipsimage import PROFILE
+
+        image = _of_samples(self.samples).copy()
+        facts: list[tuple[str, int, Any]] = [("orientation", GValue.gint_type, self.orientation)]
+        if self.profile:
+            facts.append((PROFILE, GValue.blob_type, self.profile))
+        if self.delays:
+            facts += [
+                ("page-height", GValue.gint_type, self.height),
+                ("n-pages", GValue.gint_type, len(self.delays)),
+                ("delay", GValue.array_int_type, self.delays),
+                ("loop", GValue.gint_type, self.plays),
+            ]
+        for name, kind, value in facts:
+            image.set_type(kind, name, value)
+        return image.copy(interpretation="cmyk") if self.is_cmyk else image
+
+
+def of_pillow(source: PIL.Image.Image, limits: Limits) -> PillowPixels:
+    """Read a Pillow image.
 
     If the images of a file are no animation, such as pages, the selected one is taken. Floats, of mode
     ``F``, are from 0 to 255, as Pillow converts them.
+
+    Raises:
+        InvalidPixels: it has no pixels.
+        SourceUnreachable: the pixels cannot be read. ImageTooLarge, MemoryLimitExceeded: it exceeds the
+            limits, as far as that is known without decoding.
     """
-    import pyvips
     from PIL import ExifTags
 
-    from imgsvc_core._runtime.vipsimage import PROFILE
-
+    if 0 in source.size:
+        raise InvalidPixels(f"Source Pillow image must have pixels, got {source.width} x {source.height}.")
     try:
         first, count = _frames(source)
         _check_size(*source.size, count, limits)
         check_memory(_COPIES * count * 4 * source.width * source.height, limits)
-        pixels, delays = _strip(source, first, count) if count > 1 else (_pixels(source), [])
+        samples, delays = _strip(source, first, count) if count > 1 else (_pixels(source), [])
         orientation = source.getexif().get(ExifTags.Base.Orientation, 1)
     except (OSError, SyntaxError, ValueError) as error:
         raise SourceUnreachable(f"Source Pillow image cannot be read: {error}.") from error
@@ -125,20 +174,15 @@ def _of_pillow(source: PIL.Image.Image, limits: Limits) -> pyvips.Image:
         raise MemoryLimitExceeded(
             "The memory is not enough to read the source Pillow image: pass a smaller one."
         ) from error
-    image = _of_samples(pixels).copy()
-    facts: list[tuple[str, int, Any]] = [("orientation", pyvips.GValue.gint_type, orientation)]
-    if profile := source.info.get("icc_profile"):
-        facts.append((PROFILE, pyvips.GValue.blob_type, profile))
-    if delays:
-        facts += [
-            ("page-height", pyvips.GValue.gint_type, source.height),
-            ("n-pages", pyvips.GValue.gint_type, count),
-            ("delay", pyvips.GValue.array_int_type, delays),
-            ("loop", pyvips.GValue.gint_type, _plays(source)),
-        ]
-    for name, kind, value in facts:
-        image.set_type(kind, name, value)
-    return image.copy(interpretation="cmyk") if source.mode == "CMYK" else image
+    return PillowPixels(
+        samples=samples,
+        height=source.height,
+        orientation=orientation,
+        profile=source.info.get("icc_profile"),
+        delays=delays,
+        plays=_plays(source),
+        is_cmyk=source.mode == "CMYK",
+    )
 
 
 def _frames(source: PIL.Image.Image) -> tuple[int, int]:
