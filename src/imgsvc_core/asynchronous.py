@@ -30,7 +30,7 @@ from imgsvc_core.sources.pixels import is_of_pillow, of_pillow
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.spec import Request, Spec
 from imgsvc_core.targets.result import Result, encode, written
-from imgsvc_core.targets.writing import Target, name_of, open_target, suffix_of
+from imgsvc_core.targets.writing import Target, name_of, open_target, stamp_in_place, suffix_of
 
 _T = TypeVar("_T")
 
@@ -103,11 +103,16 @@ async def aprocess(
             deadline = Deadline(_seconds(usual))
             return await _in_thread(deadline, partial(_encoded, deadline, source, asked, target, usual))
     deadline = Deadline(_seconds(usual))
-    suffix = None if target is None else suffix_of(target)
+    suffix = stamp = None
+    if target is not None:
+        suffix = suffix_of(target)
+        stamp = await _in_thread(deadline, partial(stamp_in_place, source, target))
     begin = partial(_begin, deadline, pool, source, asked, suffix, usual)
     begun = await _in_thread(deadline, begin, on_cancel=_cancel_begun)
     result, data = await asyncio.wrap_future(begun)
-    return result if target is None else await _in_thread(deadline, partial(_write, result, data, target))
+    return (
+        result if target is None else await _in_thread(deadline, partial(_write, result, data, target, stamp))
+    )
 
 
 def _seconds(options: ProcessOptions) -> float | None:
@@ -137,8 +142,8 @@ def _in_worker(
     return process_until(deadline, source, spec, file, suffix=suffix, **options), file.getvalue()
 
 
-def _write(result: Result[Any], data: bytes, target: Target) -> Result[None]:
-    with open_target(target, result.media_type) as file:
+def _write(result: Result[Any], data: bytes, target: Target, stamp: str | None) -> Result[None]:
+    with open_target(target, result.media_type, stamp=stamp) as file:
         write_all(file, data)
     return written(result, name_of(target))
 

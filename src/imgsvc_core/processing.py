@@ -49,7 +49,15 @@ from imgsvc_core.sources.url_messages import shown_url
 from imgsvc_core.spec import Redact, Request, Spec, Trim, parse
 from imgsvc_core.targets.encoding import digested, encode, of_original
 from imgsvc_core.targets.result import Finished, Result, Timing, Variants
-from imgsvc_core.targets.writing import Target, check_target, is_file, name_of, open_target, suffix_of
+from imgsvc_core.targets.writing import (
+    Target,
+    check_target,
+    is_file,
+    name_of,
+    open_target,
+    stamp_in_place,
+    suffix_of,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -349,7 +357,8 @@ def _with_file(one: _Wanted, target: Target, files: contextlib.ExitStack, source
     """Open the file that becomes the target, if the target is a file."""
     if not is_file(target):
         return one
-    return attrs.evolve(one, file=files.enter_context(open_target(target, source=source)))
+    opened = open_target(target, stamp=stamp_in_place(source, target))
+    return attrs.evolve(one, file=files.enter_context(opened))
 
 
 def _hand_over(encoded: Encoded | Computed | Raster, target: Target, file: BinaryIO | None) -> None:

@@ -134,6 +134,30 @@ async def test_the_name_of_an_open_file_is_told(isolated: bool, tmp_path: Path) 
         assert (await imgsvc.aprocess(file, SMALL, isolated=isolated)).input.name == "photo.png"
 
 
+@ISOLATED
+async def test_a_file_that_does_not_change_is_left_alone(isolated: bool, tmp_path: Path) -> None:
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(encoded.jpeg().data)
+    imgsvc.process(path, {"output": {"keep_pixels": True}}, path)
+    before = path.stat()
+    await imgsvc.aprocess(path, {"output": {"keep_pixels": True}}, path, isolated=isolated)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+async def test_a_file_that_changes_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(encoded.jpeg().data)
+    with GatedPool() as pool:
+        task = asyncio.create_task(imgsvc.aprocess(path, SMALL, path, pool=pool))
+        await asyncio.to_thread(pool.asked.wait)
+        path.write_bytes(encoded.jpeg_gray().data)
+        pool.gate.set()
+        with pytest.raises(imgsvc.TargetError, match="has changed while it was processed"):
+            await task
+    assert path.read_bytes() == encoded.jpeg_gray().data
+    assert list(tmp_path.iterdir()) == [path]
+
+
 class GatedPool(imgsvc.WorkerPool):
     """A pool that notes what it gets, and takes it when its gate is open."""
 

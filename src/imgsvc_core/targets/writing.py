@@ -79,21 +79,21 @@ _OBJECT_STORES: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 @contextlib.contextmanager
 def open_target(
-    target: Target, media_type: str = "application/octet-stream", *, source: object = None
+    target: Target, media_type: str = "application/octet-stream", *, stamp: str | None = None
 ) -> Iterator[BinaryIO]:
     """Open a binary file that becomes the target when the block succeeds, and leaves nothing otherwise.
 
-    Object stores keep ``media_type`` with the object. A file that is the ``source``, too, is left alone if
-    its bytes do not change.
+    Object stores keep ``media_type`` with the object. A file that has a ``stamp`` of `stamp_in_place` is left
+    alone if its bytes do not change.
 
     Raises:
-        TargetError: the target cannot be written.
+        TargetError: the target cannot be written, or has another stamp by now.
     """
     if is_url(target):
         with _uploading(target, media_type) as file:
             yield file
     elif isinstance(target, str | os.PathLike):
-        with _replacing(Path(target), source) if is_file(target) else _opened(Path(target)) as file:
+        with _replacing(Path(target), stamp) if is_file(target) else _opened(Path(target)) as file:
             yield file
     else:
         try:
@@ -103,23 +103,21 @@ def open_target(
 
 
 @contextlib.contextmanager
-def _replacing(path: Path, source: object) -> Iterator[BinaryIO]:
+def _replacing(path: Path, stamp: str | None) -> Iterator[BinaryIO]:
     """Open a file beside the target that replaces it in one step; see `replace_file`. Links are followed."""
     try:
         path = Path(os.path.realpath(path))
-        before = path.stat() if path.exists() else None
-        is_in_place = before is not None and _is_same_file(source, path)
         beside, file = _create_beside(path)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
     try:
         with file:
             yield file
-            if is_in_place:
+            if stamp is not None:
                 sync(file)
-        if is_in_place and _is_alike(beside, path):
+        if stamp is not None and _is_alike(beside, path):
             return
-        replace_file(path, beside, stamp=stamp_of(before) if is_in_place and before else None)
+        replace_file(path, beside, stamp=stamp)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
@@ -192,6 +190,16 @@ def stamp_of(found: os.stat_result) -> str:
     return f"{found.st_size}-{found.st_mtime_ns}"
 
 
+def stamp_in_place(source: object, target: Target) -> str | None:
+    """Return the stamp of a file that is both source and target, or None for others."""
+    try:
+        if isinstance(source, str | os.PathLike) and is_file(target) and os.path.samefile(source, target):
+            return stamp_of(os.stat(target))
+    except (OSError, ValueError):  # such as of a URL
+        pass
+    return None
+
+
 def sync(file: BinaryIO) -> None:
     """Wait until a file is on the disk, so that a power failure cannot leave its name without content."""
     file.flush()
@@ -208,13 +216,6 @@ def changed_meanwhile(place: str) -> TargetError:
 def _is_writable(path: Path) -> bool:
     """Return True if the file may be written. Replacing it asks for no more than a writable folder."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _is_same_file(source: object, path: Path) -> bool:
-    try:
-        return isinstance(source, str | os.PathLike) and os.path.samefile(source, path)
-    except (OSError, ValueError):  # such as a URL
-        return False
 
 
 def _copy_attributes(path: Path, found: os.stat_result, copy: Path) -> None:
