@@ -29,7 +29,7 @@ def in_own_format(spec: Spec, info: ImageInfo) -> Spec:
     """Return a request that names the format of its source, whatever the suffix of the file.
 
     Raises:
-        TargetError: the result would have another format, or lack frames or pages.
+        TargetError: the result would have another format, or lack pages.
     """
     output = spec.output or Output()
     plan = explain(spec, info, limits=Limits.none())
@@ -39,11 +39,6 @@ def in_own_format(spec: Spec, info: ImageInfo) -> Spec:
         raise TargetError(
             f"In place a result must have the format of its source, {info.format}, got "
             f"{' or '.join(formats)}: write it to another file."
-        )
-    if plan.frames < info.frames:
-        raise TargetError(
-            f"In place a result must have all {info.frames} frames of its source, got {plan.frames}: "
-            "write it to another file."
         )
     if info.more_pages:
         raise TargetError(

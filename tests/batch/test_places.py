@@ -57,6 +57,15 @@ def test_what_is_in_an_archive(
     assert len(results(tmp_path / "out")) == len(expected)
 
 
+def test_members_of_an_archive_are_compared_by_their_bytes(archive: Path, tmp_path: Path) -> None:
+    """No time of change and no tag is known of them."""
+    assert go(f"zip://::{archive}", tmp_path / "out", tmp_path)[1] == ["below/two.jpg", "one.png"]
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("one.png", encoded.gif().data)
+        file.writestr("below/two.jpg", encoded.jpeg().data)
+    assert go(f"zip://::{archive}", tmp_path / "out", tmp_path)[1] == ["one.png"]
+
+
 @pytest.mark.parametrize(("source", "target"), [("", "local://"), ("local://", ""), ("local://", "local://")])
 def test_results_below_their_source_are_no_inputs(source: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()

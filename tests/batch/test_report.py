@@ -30,8 +30,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fill(folder / "in", 3)
     Image.fromarray(photos.coffee()).save(folder / "in" / "coffee <i>&.png")
     (folder / "in" / "broken.jpg").write_bytes(encoded.jpeg().data[:400])
+    (folder / "in" / "empty <i>.jpg").touch()
     summary = imgsvc_batch.run(folder / "in", folder / "out", VARIANTS, workers=1)
-    assert (summary.done, summary.failed) == (4, 1)
+    assert (summary.done, summary.failed) == (4, 2)
     with Manifest(folder / "out" / ".imgsvc-batch.sqlite") as manifest:
         write_report(manifest, str(folder / "out"), folder / "report.html")
     (folder / "in").rename(folder / "moved")
@@ -46,8 +47,9 @@ def browse(*arguments: str) -> str:
 
 def test_the_page_shows_numbers_reasons_and_pictures(page: Path) -> None:
     document = browse("--dump-dom", page.as_uri())
-    for text in ("Inputs", ">5<", ">4<", "corrupt_image", "broken.jpg", "coffee &lt;i&gt;&amp;.png", "hero"):
+    for text in ("Inputs", ">6<", ">4<", "corrupt_image", "broken.jpg", "coffee &lt;i&gt;&amp;.png", "hero"):
         assert text in document
+    assert "'empty &lt;i&gt;.jpg' is empty" in document
     assert document.count("<img") == 4 * (1 + len(VARIANTS))
     assert "http://" not in document
     assert "https://" not in document

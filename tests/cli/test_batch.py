@@ -346,6 +346,16 @@ def test_flags_and_presets_are_those_of_process(folder: Path) -> None:
     assert (folder / "out" / "photo00001.webp").read_bytes() == (folder / "one.webp").read_bytes()
 
 
+def test_a_picture_by_an_id_comes_before_a_file_of_that_name(folder: Path) -> None:
+    (folder / "logo.png").write_bytes(encoded.png().data)
+    (folder / "mark").write_bytes(b"broken")
+    (folder / "marked.json").write_text('{"watermark": {"id": "mark"}}')
+    arguments = ("in", "out", "--spec", "marked.json", "--dry-run")
+    assert run(folder, *arguments).returncode == 3
+    done = run(folder, *arguments, "--watermark", "mark=logo.png")
+    assert done.returncode == 0, done.stderr
+
+
 def test_flags_complete_each_variant(folder: Path) -> None:
     variants = [f"--variant={name}={name}.json" for name in VARIANTS]
     done = run(folder, "in", "out", *variants, "--format", "gif", "--name", "{variant}/{stem}.{format}")

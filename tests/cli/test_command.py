@@ -165,6 +165,8 @@ def test_many_sources_go_on_after_a_bad_one(photo: Path, tmp_path: Path) -> None
     assert done.stderr.count(b"\n") == 1
     assert b"bad.jpg" in done.stderr
     assert run("process", photo, other, "-o", tmp_path / "one.jpg").returncode == 5
+    again = run("process", bad, photo, "-o", f"{folder}/", "--resize", "40x")
+    assert (again.returncode, again.stderr.count(b"exists already")) == (3, 1)  # the first failure counts
 
 
 def test_no_result_takes_the_place_of_another(photo: Path, tmp_path: Path) -> None:
