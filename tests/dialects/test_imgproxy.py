@@ -344,6 +344,7 @@ def test_what_is_refused_for_a_picture_is_named(options: str, info: imgsvc.Image
         ("fq:jpg:x", "'fq'"),
         ("skp:nosuch", "'skp'"),
         ("fn:%21:1", "'fn'"),
+        ("fn:YQ0KYg:1", "'fn'"),  # a line break
         ("exp:soon", "'exp'"),
         ("t:1:ff0000:1:1:1", "'t'"),
         ("fit/64/64/ce/0", "old form"),

@@ -93,9 +93,10 @@ def test_crops_and_gravities_are_those_of_the_turned_picture(orientation: int, a
             assert (np.asarray(delivered(options, source).convert("RGB")) == part).all(), options
 
 
+@pytest.mark.parametrize("flip", ["1:0", "0:1"])
 @pytest.mark.parametrize("orientation", [1, 4, 6, 7])
-def test_offsets_of_crops_are_inward(orientation: int) -> None:
-    expected = turned(GRID, *UPRIGHT[orientation], Transpose.ROTATE_270, Transpose.FLIP_LEFT_RIGHT)
+def test_offsets_of_crops_are_inward(orientation: int, flip: str) -> None:
+    expected = turned(GRID, *UPRIGHT[orientation], Transpose.ROTATE_270, *FLIPPED[flip])
     width, height = expected.size
     cases = {
         "soea:3:5": (width - 23, height - 37),
@@ -106,7 +107,7 @@ def test_offsets_of_crops_are_inward(orientation: int) -> None:
     }
     for gravity, (left, top) in cases.items():
         part = expected.crop((left, top, left + 20, top + 32))
-        found = delivered(f"c:20:32:{gravity}/rot:90/fl:1", png(GRID, orientation))
+        found = delivered(f"c:20:32:{gravity}/rot:90/fl:{flip}", png(GRID, orientation))
         assert (np.asarray(found.convert("RGB")) == np.asarray(part)).all(), gravity
 
 

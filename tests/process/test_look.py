@@ -136,6 +136,11 @@ def test_a_size_beside_a_look_holds_too_or_is_told() -> None:
     with pytest.raises(imgsvc.BudgetUnreachable, match="A look of 70 does not fit into 2000 bytes") as caught:
         assert _made(PHOTO, format="jpg", look=70, max_bytes=2000).data
     assert 2000 < caught.value.smallest <= plain.output.bytes
+    closer = _made(COLORED, format="jpg", look=70)  # is close enough, but there are smaller files
+    less = _made(COLORED, format="jpg", look=70, max_bytes=closer.output.bytes - 1)
+    assert less.output.bytes < closer.output.bytes
+    assert less.output.look is not None
+    assert less.output.look >= 70
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 5), (7, 40), (8, 8), (9, 17)])

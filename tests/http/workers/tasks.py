@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import threading
 import time
 
 import attrs
@@ -28,11 +29,12 @@ class Tell:
 
 @attrs.frozen
 class HangInNativeCode:
-    """Stay in C, where Python handles no signal."""
+    """Stay in C, where Python handles no signal, beside another thread."""
 
     limits: Limits = Limits()
 
     def run(self, source: bytes, threads: int) -> TaskResult:
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
         libc = ctypes.PyDLL(None)  # keeps the interpreter's lock
         while True:
             libc.usleep(500_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from imgsvc_core._runtime.forkserver import Forkserver
-from imgsvc_core._runtime.worker_pool import TaskFault
+from imgsvc_core._runtime.worker_pool import TaskFault, Worker
 from imgsvc_core.errors import (
     CorruptImage,
     ImgsvcError,
@@ -466,6 +467,10 @@ async def test_cores_are_shared_between_the_tasks_that_run(tmp_path: Path) -> No
         await long
 
 
+def threads_of(worker: Worker) -> list[int]:
+    return list(map(int, os.listdir(f"/proc/{worker.pid}/task")))
+
+
 async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_others() -> None:
     """Work that has begun yields too, and nobody yields who is alone."""
     own, clock = os.getpriority(os.PRIO_PROCESS, 0), Clock()
@@ -480,13 +485,14 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
             asyncio.create_task(pool.run(tasks.HangInNativeCode(), SOURCE, account="greedy"))
             for _ in range(2)
         ]
-        while len(pool._running) < 2:
+        while len(pool._running) < 2 or min(map(len, map(threads_of, pool._running))) < 2:
             await asyncio.sleep(0)
         clock.now += 4  # it has had both workers for long
         assert await ask("modest") == (own, 2)
         before = {worker.is_low for worker in pool._running}
         assert before == {True}
-        assert {os.getpriority(os.PRIO_PROCESS, worker.pid) for worker in pool._running} == {15}
+        threads = itertools.chain.from_iterable(map(threads_of, pool._running))
+        assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {15}
         hanging.pop().cancel()
         await asyncio.sleep(0)
         assert await ask("greedy") == (15, 1)
