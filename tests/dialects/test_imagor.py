@@ -75,6 +75,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("200x100:1700x1100/450x0", (450, 300)),
         ("1000x500:2725x2225", (1724, 1724)),  # the last column and row are lost
         ("0.1x0.1:0.5x0.5", (1090, 890)),
+        ("0.5x0.5:1x1", (1361, 1111)),  # shares, also with 1 as the end
         ("-900x200/left/top", (900, 200)),
         ("3000x1000/filters:no_upscale()", (2725, 1000)),
         ("3000x1000", (3000, 1000)),

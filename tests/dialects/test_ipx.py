@@ -182,6 +182,10 @@ def test_positions(position: str, offset: int) -> None:
     assert kept_at(url(f"s_300x600,pos_{position}")) == (offset, 0)
 
 
+def test_a_second_part_lies_on_the_resized_picture() -> None:
+    assert kept_at(url("crop_0_0_500_400,extract_10_20_100_50,s_300x300")) == (38 + 10, 20)
+
+
 @pytest.mark.parametrize("position", ["entropy", "attention", "16", "17"])
 def test_interesting_regions(position: str) -> None:
     assert kept_at(url(f"s_300x600,position_{position}")) is None
