@@ -66,6 +66,13 @@ def test_a_target_that_was_moved_keeps_its_memory(source: Path, target: Path, tm
     assert counts(go(source, tmp_path / "moved")) == (0, 0, 6)
 
 
+def test_another_bucket_gets_its_own_results(source: Path, tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.sqlite"
+    for name, done in (("one", 6), ("two", 6), ("two", 0)):
+        target = f"memory://{tmp_path.name}/{name}"
+        assert go(source, target, manifest=manifest).done == done
+
+
 def test_a_source_that_was_copied_is_the_same(source: Path, target: Path, tmp_path: Path) -> None:
     go(source, target)
     shutil.copytree(source, tmp_path / "copy", copy_function=shutil.copyfile)
