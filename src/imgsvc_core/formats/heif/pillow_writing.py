@@ -20,6 +20,7 @@ from imgsvc_core._runtime.machine import fewer_cores
 from imgsvc_core._runtime.vipsimage import PROFILE, has, samples_of, size_of
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.format import SavedFacts
+from imgsvc_core.formats.invisible import blended
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -62,7 +63,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     options = {option: data for name, option in OPTIONS.items() if (data := blob(image, name))}
     mode = "RGBA" if image.bands == 4 else "RGB"
     encoded = io.BytesIO()
-    picture = Image.frombytes(mode, size_of(image), image.write_to_memory())
+    picture = Image.frombytes(mode, size_of(image), blended(image).write_to_memory())
     with encoder("avif"):
         picture.save(
             encoded, "AVIF", quality=settings.quality, speed=FASTEST - effort, autotiling=False,

@@ -16,6 +16,7 @@ from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import pillow_writing
 from imgsvc_core.formats.heif.items import locate
+from imgsvc_core.formats.invisible import blended
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
@@ -100,7 +101,7 @@ def _write_by_pillow_heif(image: pyvips.Image, settings: SaveSettings, sink: Sin
     if image.bands == 2:
         image = image.colourspace("rgb16" if image.format == "ushort" else "srgb")
     mode = {1: "L", 3: "RGB", 4: "RGBA"}[image.bands] + (";16" if image.format == "ushort" else "")
-    pixels = image.write_to_memory()
+    pixels = blended(image).write_to_memory()
     profile = blob(image, PROFILE)
     options = {"tile_size": _TILE} if image.width * image.height > _TILED_FROM else {}
     effort = codec_effort("heic", settings.effort)

@@ -24,6 +24,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.content import choose_subsampling, given_subsampling
 from imgsvc_core.formats.format import SavedFacts
+from imgsvc_core.formats.invisible import blended
 from imgsvc_core.formats.metadata import EXIF, XMP, blob, keep_profile
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.reader import HeaderReader
@@ -84,7 +85,7 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
         encoded.save(image, "webp", **options)
     else:
         delays, plays = timing(image, frames)
-        image = image.copy()
+        image = image.copy() if settings.lossless else blended(image).copy()
         image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
         encoded.save(image, "webp", **options)
         size = image.width, image.get_page_height()
