@@ -23,6 +23,7 @@ from imgsvc_core.errors import (
     UnsupportedFormat,
     UnsupportedOperation,
 )
+from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.content import (
     Examined,
@@ -578,7 +579,7 @@ def test_damage_met_while_writing_is_the_fault_of_the_source(format: str) -> Non
     picture = probe(ByteSource(encoded("png").data))
     picture.header_reader = HeaderReader(ByteSource(encoded("png").data[:-600]), picture.title)
     image = load(picture)
-    with pytest.raises(CorruptImage, match="damaged"):
+    with pytest.raises(CorruptImage, match="damaged"), translate_errors("png"):
         write(image, format)
 
 
