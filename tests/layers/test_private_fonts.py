@@ -68,6 +68,31 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert drawn(tmp_path / "file") == drawn(tmp_path / "cache")
 
 
+def test_without_a_cache_processes_share_a_temporary_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "tmp").mkdir()
+    for _ in range(2):
+        assert drawn(tmp_path / "file", TMPDIR=str(tmp_path / "tmp"))["dark"]
+    [folder] = (tmp_path / "tmp").iterdir()
+    assert (folder.stat().st_uid, folder.stat().st_mode & 0o777) == (os.getuid(), 0o700)
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["open", "link"])
+def test_a_temporary_folder_that_others_may_write_is_not_used(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    place = tmp_path / "tmp" / f"imgsvc-{os.getuid()}"
+    place.parent.mkdir()
+    if kind == "open":
+        place.mkdir()
+        place.chmod(0o777)
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+    assert drawn(tmp_path / "file", TMPDIR=str(tmp_path / "tmp"))["dark"]
+    assert not list(place.iterdir())
+
+
 def test_a_configuration_of_the_environment_is_left_as_it_is(tmp_path: Path) -> None:
     folder, own = inter().parent, tmp_path / "own.conf"
     own.write_text(f"<fontconfig><dir>{folder}</dir><cachedir>{tmp_path / 'cache'}</cachedir></fontconfig>")

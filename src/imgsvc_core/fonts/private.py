@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -64,21 +65,28 @@ def _root() -> Path:
     """
     folders = _outermost([os.path.abspath(folder) for folder in catalog().folders])
     text = _configuration(folders)
-    root = _folder() / f"fonts-{zlib.crc32(text.encode()):08x}"
-    if _has(root, text):
-        return root
+    name = f"fonts-{zlib.crc32(text.encode()):08x}"
+    for folder in (_cache_folder, _temporary_folder):
+        with contextlib.suppress(OSError):
+            root = folder() / name
+            return root if _has(root, text) else _made(root, folders, text)
+    return _made(None, folders, text)
+
+
+def _made(root: Path | None, folders: Sequence[str], text: str) -> Path:
+    """Make the folder and return its place, which is another one if something else is there."""
     import shutil  # takes as long as a small picture
     import tempfile
 
-    try:
-        made = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
-    except OSError:
-        made = Path(tempfile.mkdtemp(prefix="imgsvc-fonts-"))
+    prefix = "imgsvc-fonts-" if root is None else f"{root.name}-"
+    made = Path(tempfile.mkdtemp(prefix=prefix, dir=root and root.parent))
     for folder in folders:
         link = made / folder.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(folder)
     (made / _NAME).write_text(text, encoding="utf-8")
+    if root is None:
+        return made
     with contextlib.suppress(OSError):
         return made.rename(root)
     if not _has(root, text):
@@ -102,12 +110,29 @@ def _outermost(folders: Sequence[str]) -> list[str]:
     ]
 
 
-def _folder() -> Path:
+def _cache_folder() -> Path:
     """Return a folder of this user for caches."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(base if base.startswith("/") else os.path.expanduser("~/.cache"), "imgsvc")
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _temporary_folder() -> Path:
+    """Return a folder of this user alone that may be gone tomorrow.
+
+    Raises:
+        PermissionError: others may write into the folder of that name.
+    """
+    import tempfile
+
+    folder = Path(tempfile.gettempdir(), f"imgsvc-{os.getuid()}")
+    with contextlib.suppress(OSError):
+        folder.mkdir(0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{folder} is not of this user alone")
     return folder
 
 
