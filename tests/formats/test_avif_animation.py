@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import pyvips
@@ -141,6 +142,22 @@ def test_a_still_result_is_the_first_frame() -> None:
     assert still.output.frames == 1
     assert still.notes == ("Only the first of 4 frames is kept.",)
     assert np.abs(still.to_numpy().astype(int)[..., :3] - frames()[0][..., :3]).mean() < 4
+
+
+def test_frames_need_no_still_picture() -> None:
+    data = imgsvc.process(apng(frames(), [100, 200, 300, 400], 3), AVIF).data
+    brands, boxes = data[:32], data[32:]
+    without = brands.replace(b"avif", b"avis") + boxes.replace(b"meta", b"free", 1)
+    assert np.array_equal(pixels_of(without), pixels_of(data))
+    facts, of_still = imgsvc.inspect(without), imgsvc.inspect(data)
+    assert attrs.evolve(facts, sha256=None, name="") == attrs.evolve(of_still, sha256=None, name="")
+    single = bytearray(without)
+    for kind, at in ((b"stsz", 12), (b"stts", 8), (b"stts", 12), (b"stsc", 16)):
+        place = single.index(kind) + at
+        single[place : place + 4] = (1).to_bytes(4, "big")
+    assert np.array_equal(pixels_of(bytes(single)), pixels_of(data)[:1])
+    with pytest.raises(imgsvc.UnsupportedFormat, match="it holds no picture"):
+        imgsvc.inspect(pillow(Image.fromarray(frames()[0]), "AVIF").replace(b"meta", b"free", 1))
 
 
 def test_operations_and_looks_apply_to_all_frames() -> None:

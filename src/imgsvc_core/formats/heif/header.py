@@ -12,7 +12,7 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.directory import ExifBlock
-from imgsvc_core.formats.heif.items import Items, exif_blocks, read_canvas, read_items
+from imgsvc_core.formats.heif.items import NO_ITEMS, Items, exif_blocks, read_canvas, read_items
 from imgsvc_core.formats.heif.sequence import Sequence, read_movie, read_sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -84,11 +84,13 @@ class HeifHeader:
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[ExifBlock, ...]]:
     """Read the facts of the primary picture as decoders deliver it: upright, cropped, with orientation 1.
 
-    Of an animated AVIF they are those of its frames. Further pictures of the file, such as those of a burst,
-    and image sequences of HEIC are not counted. The coded data may state colors as well, which is ignored, as
-    ISO/IEC 23000-22, 7.3.6.4, says.
+    Of an animated AVIF they are those of its frames, and it needs no primary picture. Further pictures of the
+    file, such as those of a burst, and image sequences of HEIC are not counted. The coded data may state
+    colors as well, which is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
+    if items is NO_ITEMS:
+        return _read_frames(reader), HeifHeader(items, limited_gray=False), ()
     properties = items.properties.get(items.primary, ())
     width, height = _upright_size(reader, properties)
     decoded = _decoded_pixels(reader, items)
@@ -115,6 +117,15 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
         info = attrs.evolve(info, more_pages=True)
     header = HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
     return info, header, tuple(exif_blocks(reader, items))
+
+
+def _read_frames(reader: HeaderReader) -> ImageInfo:
+    sequence = read_sequence(reader)
+    if sequence is None:
+        raise reader.unsupported("it holds no picture")
+    width, height = sequence.width, sequence.height
+    still = ImageInfo(format="avif", width=width, height=height, colorspace="srgb", bytes=reader.size)
+    return _animated(reader, still, sequence)
 
 
 def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> ImageInfo:

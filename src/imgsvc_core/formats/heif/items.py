@@ -51,6 +51,10 @@ class Items:
     boxes: Mapping[bytes, FileBox]
 
 
+NO_ITEMS = Items(0, {}, {}, {}, {}, {}, frozenset(), frozenset(), {})
+"""The items of a file that has none."""
+
+
 @frozen
 class Location:
     """Where the first piece of the data of an item begins, and where the file says so.
@@ -71,10 +75,10 @@ class Location:
 
 
 def read_items(reader: HeaderReader) -> Items:
-    """Read what the file says of its items."""
+    """Read what the file says of its items, of which it has none without a primary one."""
     boxes = _read_meta(reader)
     if b"pitm" not in boxes or b"iprp" not in boxes:
-        raise reader.unsupported("it holds no still picture")
+        return NO_ITEMS
     primary = boxes[b"pitm"].start
     parts: dict[int, tuple[int, ...]] = {}
     auxiliaries: dict[int, tuple[int, ...]] = {}
@@ -214,9 +218,7 @@ def listed_references(reader: HeaderReader, box: FileBox, kept: Container[int]) 
 
 def _read_meta(reader: HeaderReader) -> Mapping[bytes, FileBox]:
     meta = next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"meta"), None)
-    if meta is None:
-        raise reader.unsupported("it holds no still picture")
-    return boxes_of(reader, meta)
+    return {} if meta is None else boxes_of(reader, meta)
 
 
 def boxes_of(reader: HeaderReader, meta: FileBox) -> Mapping[bytes, FileBox]:

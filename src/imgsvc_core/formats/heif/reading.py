@@ -10,6 +10,7 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.heif import Heif, avif_reading
 from imgsvc_core.formats.heif.header import HeifHeader
+from imgsvc_core.formats.heif.items import NO_ITEMS
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import EXIF, XMP, blob
 from imgsvc_core.formats.settings import LoadSettings
@@ -22,7 +23,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     Raises:
         MissingDependency: there is no decoder for HEVC.
     """
-    if picture.info.animated:
+    if picture.info.animated or picture.header.items is NO_ITEMS:
         from imgsvc_core.formats.heif import animation
 
         return animation.read(picture, settings)
