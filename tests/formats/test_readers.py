@@ -667,6 +667,14 @@ def test_icon_with_a_truncated_mask() -> None:
     assert read(bytes(without))[3].min() == 255
 
 
+def test_icon_whose_directory_states_too_few_bytes() -> None:
+    whole = encoded("ico_bitmap").data
+    short = whole[:14] + struct.pack("<I", 100) + whole[18:]
+    assert np.array_equal(read(short).numpy(), read(whole).numpy())
+    with pytest.raises(CorruptImage, match="truncated"):
+        read(short[:2000])
+
+
 # What is there and what is not
 
 

@@ -31,6 +31,8 @@ def _decode(data: Any, header: BitmapHeader, end: int) -> Any:
     """Join the colors of the upper half with the alpha of 32 bits, or with the mask of the lower half."""
     import numpy as np
 
+    if end < header.pixels_at + header.stride * header.height:
+        end = len(data)  # a length that is too short for the colors means nothing
     if header.bits == 32 and header.masks is not None and not header.masks[3]:
         header = attrs.evolve(header, masks=(*header.masks[:3], 0xFF000000))
     color = decode_pixels(data[:end], header)
