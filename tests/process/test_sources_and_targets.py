@@ -230,6 +230,8 @@ def test_odd_names_are_refused(photo: Path) -> None:
             imgsvc.process(source, PNG)
     with pytest.raises(imgsvc.TargetError, match="Target"):
         imgsvc.process(photo, PNG, "a\0b")
+    with pytest.raises(imgsvc.TargetError, match="Target path must not be empty"):
+        imgsvc.process(photo, PNG, "")
     with pytest.raises(imgsvc.TargetError, match="cannot be written"):
         imgsvc.process(photo, PNG, "http://127.0.0.1:9/x.png")
 
@@ -315,15 +317,17 @@ class _OnlyWrites:
 def test_a_file_that_takes_less_than_it_is_given_gets_the_rest(target: Any, format: str, photo: Path) -> None:
     before = len(target.taken)
     imgsvc.process(photo, {"output": {"format": format}}, target)
-    expected = imgsvc.process(photo, {"output": {"format": format}}).data
-    assert expected
-    assert len(expected) > 1000
-    assert target.taken[before:] == expected
+    result = imgsvc.process(photo, {"output": {"format": format}})
+    result.save(target)
+    assert len(result.data) > 1000
+    assert target.taken[before:] == 2 * result.data
 
 
 def test_a_file_that_takes_nothing_more_is_no_success(photo: Path) -> None:
     with pytest.raises(imgsvc.TargetError, match="takes no more bytes"):
         imgsvc.process(photo, PNG, _Unbuffered(5000))
+    with pytest.raises(imgsvc.TargetError, match="takes no more bytes"):
+        imgsvc.process(photo, PNG).save(_Unbuffered(5000))
 
 
 def test_a_result_tells_what_it_is_and_may_be_a_source(photo: Path, tmp_path: Path) -> None:

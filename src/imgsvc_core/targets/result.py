@@ -12,6 +12,7 @@ import attrs
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import TargetError
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS, by_suffix
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.faces import Face
@@ -179,7 +180,7 @@ class Result(Generic[Data]):
             )
         data = _in_memory(self)
         with open_target(target, format.media_type) as file:
-            file.write(data)
+            write_all(file, data)
 
     def to_numpy(self: Result[bytes]) -> npt.NDArray[Any]:
         """Return the pixels before encoding, as height x width x channels without a copy.
