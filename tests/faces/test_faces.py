@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import imgsvc_core as imgsvc
+from imgsvc_core.pixels import face_search
 from imgsvc_core.pixels.face_search import detect
 from imgsvc_core.plan.faces import Face, face_center, face_region
 from tests.process.pictures import stored_with_orientation
@@ -176,3 +177,12 @@ assert together == [detect(picture) for picture in pictures]
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_opencv_that_cannot_be_loaded_is_not_told_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unloadable() -> None:
+        raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")
+
+    monkeypatch.setattr(face_search, "opencv", unloadable)
+    with pytest.raises(imgsvc.MissingDependency, match=r"OpenCV, which cannot be loaded here: libGL\.so\.1"):
+        imgsvc.process(astronaut(), {"crop": {"mode": "face"}})

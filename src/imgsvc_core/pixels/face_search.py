@@ -89,8 +89,13 @@ def detect(image: pyvips.Image) -> tuple[Face, ...]:
 def _opencv() -> Any:
     try:
         return opencv()
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise _missing("OpenCV") from error
+    except ImportError as error:  # of a library of the system, or for lack of memory
+        reason = str(error).strip().partition("\n")[0]
+        raise MissingDependency(
+            f"Face detection needs OpenCV, which cannot be loaded here: {reason}."
+        ) from error
 
 
 @functools.cache
