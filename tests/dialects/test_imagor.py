@@ -69,6 +69,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("fit-in/3000x3000", (2725, 2225)),
         ("fit-in/3000x3000/filters:upscale()", (3000, 2450)),
         ("fit-in/3000x3000/filters:fill(336699)", (3000, 3000)),
+        ("fit-in/3000x/filters:fill(336699)", (3000, 2225)),
         ("full-fit-in/640x640", (784, 640)),
         ("adaptive-fit-in/500x900", (612, 500)),
         ("adaptive-full-fit-in/500x900", (900, 735)),
@@ -100,6 +101,11 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
 )
 def test_sizes(parts: str, size: tuple[int, int]) -> None:
     assert planned_size(url(parts)) == size
+
+
+def test_sides_of_a_square_are_exchanged_for_a_wide_box() -> None:
+    asked = url("adaptive-fit-in/900x500/filters:fill(red)")
+    assert planned_size(asked, facts("jpg", 1000, 1000)) == (500, 900)
 
 
 def test_parts_in_the_wrong_place_begin_the_image() -> None:

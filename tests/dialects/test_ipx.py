@@ -47,6 +47,8 @@ def refusal(modifiers: str, info: imgsvc.ImageInfo = PHOTO) -> str:
         ("s_300x200", (300, 200)),
         ("resize_300", (300, 300)),
         ("s_4000x1000", (2725, 681)),
+        ("s_4000x4000", (2225, 2225)),
+        ("resize_300x200,rotate_90,trim_10", (300, 200)),  # a trim lets it be turned before the resize
         ("s_4000x1000,enlarge", (4000, 1000)),
         ("s_300x200,fit_inside", (245, 200)),
         ("s_300x200,fit_outside", (300, 245)),
@@ -144,6 +146,7 @@ def test_trims() -> None:
         trim = url(modifiers).trim(PHOTO)
         assert trim is not None
         assert (trim.threshold, trim.libvips) == (threshold, True)
+    assert document(url("trim,w_80"))["resize"]["scaling"] == "exact"  # the decoder left all pixels
     assert url("w_80").trim(PHOTO) is None
 
 

@@ -84,6 +84,8 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO) -> str:
         ("2000x2000:1000x1000/300x200", (300, 200)),
         ("2000x2000:9999x9999", (725, 225)),
         ("100x100:120x200/fit-in/400x400/filters:upscale()", (80, 400)),
+        ("1x300/filters:proportion(0.5)", (1, 300)),  # no side may vanish
+        ("adaptive-fit-in/500xorig/filters:fill(red)", (2725, 500)),
     ],
 )
 def test_sizes(parts: str, size: tuple[int, int]) -> None:
@@ -107,6 +109,8 @@ def test_sizes(parts: str, size: tuple[int, int]) -> None:
         ("300x900/filters:focal(0x0:400x400):focal(1600x0:2000x400)", (629, 0, 742, 2225)),
         ("300x900/filters:focal(400x400:0x0)", (991, 0, 742, 2225)),
         ("1000x0:2725x2225/300x900/filters:focal(0x0:400x400)", (1491, 0, 742, 2225)),
+        ("0x1000:2725x2225/300x400/filters:focal(2000x100:2100x200)", (902, 1000, 919, 1225)),
+        ("301x901/right", (1981, 0, 744, 2225)),  # 743.3 pixels, rounded up
     ],
 )
 def test_what_is_kept(parts: str, crop: tuple[int, int, int, int] | None) -> None:
@@ -318,6 +322,16 @@ def test_gifs_are_left_alone_by_filters() -> None:
                 "quality": 80,
                 "max_bytes": 20000,
                 "ladder": [80, 60, 45, 33, 24, 18, 13, 80],
+            },
+        ),
+        (
+            "max_bytes(20000):quality(100):format(webp)",
+            {
+                "format": "webp",
+                "subsampling": "420",
+                "quality": 100,
+                "max_bytes": 20000,
+                "ladder": [100, 75, 56, 42, 31, 23, 17, 12, 100],
             },
         ),
         (

@@ -382,16 +382,6 @@ def test_frames_of_a_webp_keep_only_what_is_decoded() -> None:
     assert kept == stored.getvalue()
 
 
-def test_of_several_exif_chunks_of_a_webp_the_first_counts() -> None:
-    data = file("webp")
-    reader = HeaderReader(ByteSource(data), "WebP")
-    chunks = [(kind, reader.read(*place)) for kind, *place in read_chunks(reader, FIRST_CHUNK, reader.size)]
-    later = next(content for kind, content in chunks if kind == b"EXIF").replace(b"Ann", b"Bob")
-    source = riff([*chunks, (b"EXIF", later)])
-    kept = imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": "copyright"}}).data
-    assert (b"Held by Ann" in kept, b"Bob" in kept) == (True, False)
-
-
 def test_a_file_that_ends_early_is_damaged() -> None:
     for format in FORMATS[:4]:
         with pytest.raises(imgsvc.CorruptImage):
