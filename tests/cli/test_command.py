@@ -267,8 +267,11 @@ def test_each_error_has_its_exit_code(error: BaseException, code: int) -> None:
 
 
 def test_each_problem_has_a_line(photo: Path) -> None:
-    done = run("process", photo, "--brightness", "900", "--hue", "x", "--sepia", "-1")
+    boxes = photo.with_name("boxes.json")
+    boxes.write_text('[{"faces": true}, {"faces": 1}]')
+    done = run("process", photo, "--brightness", "900", "--hue", "x", "--sepia", "-1", "--redact", boxes)
     assert done.stderr.decode().splitlines() == [
+        "imgsvc: redact[1].faces: Redact 'faces' parameter must be boolean, true or false, got 1",
         "imgsvc: Adjust 'brightness' parameter must be integer within -100 to 100 range, got 900",
         "imgsvc: Adjust 'hue' parameter must be integer within -180 to 180 range, got \"x\"",
         "imgsvc: Sepia 'value' parameter must be float within 0 to 100 range, got -1",

@@ -32,7 +32,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_signed_urls(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IMGSVC_SIGNING_SECRET", SECRET)
+    monkeypatch.setenv("IMGSVC_SIGNING_SECRET", f"{SECRET}\r\n")  # as files of secrets end
     base = ["--base", "https://img.example.org/", "--key", "k1"]
     flags = ["--resize", "80x60", "--mode", "fit", "--no-resize-upscale", "--dpr", "2", "--download"]
     url = printed(capsys, "photos/a b.jpg", *base, *flags).rstrip("\n")

@@ -76,7 +76,7 @@ def layout(options: Options, info: ImageInfo) -> Layout:
     excess = max(found.canvas) / (options.max_result_dimension or math.inf)
     if excess <= 1:
         return found
-    across, down = max(across / excess, 1 / cropped.width), max(down / excess, 1 / cropped.height)
+    across, down = across / excess, down / excess
     return _laid_out(options, info, size, crop, Factors(across, down, dpr / excess))
 
 
