@@ -12,7 +12,6 @@ import attrs
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.errors import TargetError
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.sink import write_all
 from imgsvc_core.formats.table import FORMATS, by_suffix
 from imgsvc_core.plan import Plan
 from imgsvc_core.plan.faces import Face
@@ -178,6 +177,8 @@ class Result(Generic[Data]):
             raise TargetError(
                 f"Target suffix must be {expected}, got '{suffix}'; ask for that format instead."
             )
+        from imgsvc_core.formats.sink import write_all  # loads libvips
+
         data = _in_memory(self)
         with open_target(target, format.media_type) as file:
             write_all(file, data)
