@@ -71,6 +71,16 @@ def test_a_png_of_a_photograph_needs_no_slow_package_and_is_the_same_with_numpy(
     assert alone["results"] == beside["results"]
 
 
+@pytest.mark.parametrize("size", [(1, 40), (40, 1)])
+def test_a_png_of_one_line_is_the_same_with_numpy(tmp_path: Path, size: tuple[int, int]) -> None:
+    """libpng has no filters for such pictures."""
+    photo = tmp_path / "photo.jpg"
+    as_vips(coffee()).jpegsave(str(photo), subsample_mode="on")  # as only photographs are stored
+    resize = {"width": size[0], "height": size[1], "mode": "stretch"}
+    jobs = [(str(photo), {"resize": resize, "output": {"format": "png"}})]
+    assert made("nothing", jobs)["results"] == made("numpy", jobs)["results"]
+
+
 INKS = """
 import sys
 import imgsvc_core as imgsvc

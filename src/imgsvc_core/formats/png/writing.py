@@ -52,7 +52,8 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
     if width * height > MOST_EXAMINED:
         return _write_large(image, settings, level, sink)
     quick = settings.photograph and level < THOROUGH and not settings.progressive
-    if quick and not numpy_pays(width * height):
+    filterable = min(width, height) > 1  # libpng leaves out the filter of photographs otherwise
+    if quick and filterable and not numpy_pays(width * height):
         return _write_photograph(image, level, sink)
     if settings.progressive:
         image = image.copy_memory()  # its pixels are read twice, and may come in order only once
