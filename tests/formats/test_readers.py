@@ -655,6 +655,28 @@ def test_bmp_without_the_padding_of_its_last_row(bits: int, width: int, padding:
         read(whole[: -padding - 1])
 
 
+def test_jp2_of_high_throughput_states_more_capabilities() -> None:
+    data = encoded("jp2").data
+    style = data.index(b"\xff\x52\x00\x0c")
+    capable = data[:style] + b"\xff\x50\x00\x06\x00\x00\x00\x00" + data[style:]
+    assert np.array_equal(read(capable[data.index(b"\xff\x4f\xff\x51") :]).numpy(), files.photo())
+
+
+@pytest.mark.parametrize("bands", [3, 4])
+def test_jp2_with_channels_of_any_step(bands: int) -> None:
+    """Decoders that give exact samples know only the usual subsampling of color."""
+    color = [200, 100, 50, 250][:bands]
+    pixels = np.full((64, 96, bands), color, np.uint8)
+    stored = handmade.pillow(Image.fromarray(pixels), "JPEG2000", no_jp2=True, irreversible=False, mct=0)
+    whole = bytearray(stored)
+    whole[8:16] = whole[24:32] = struct.pack(">II", 96 * 3, 64 * 3)
+    for number in range(bands):
+        whole[43 + 3 * number : 45 + 3 * number] = b"\3\3"
+    found = read(bytes(whole)).numpy()
+    assert found.shape[:2] == (192, 288)
+    assert (found.reshape(-1, bands) == color).all()
+
+
 def test_icon_with_a_truncated_mask() -> None:
     whole = encoded("ico_bitmap").data
     mask = 12 * files.HEIGHT

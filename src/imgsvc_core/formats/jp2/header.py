@@ -13,7 +13,7 @@ Size = tuple[int, int]
 
 CODESTREAM_START = b"\xff\x4f\xff\x51"
 
-_SIZ, _COD, _SOT, _EOC = 0xFF51, 0xFF52, 0xFF90, 0xFFD9
+_FIRST, _COD, _SOT, _EOC = 0xFF50, 0xFF52, 0xFF90, 0xFFD9
 _MOST_TILES = 65_535
 _ENUMERATED = {0: "gray", 12: "cmyk", 14: "lab", 15: "gray", 16: "srgb", 17: "gray", 18: "srgb"}
 _BY_CHANNELS = {1: "gray", 2: "gray", 3: "srgb", 4: "srgb"}
@@ -29,7 +29,10 @@ _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ":
 
 @frozen
 class _Codestream:
-    """The facts in the codestream. The picture lies between two corners of its reference grid."""
+    """The facts in the codestream. The picture lies between two corners of its reference grid.
+
+    ``steps`` are those of the channels on the grid.
+    """
 
     left: int
     top: int
@@ -37,14 +40,17 @@ class _Codestream:
     bottom: int
     depth: int
     channels: int
-    chroma_step: tuple[int, int]
+    steps: tuple[tuple[int, int], ...]
     decompositions: int
     tile: tuple[int, int]
 
 
 @frozen
 class Jp2Header:
-    """The facts in the boxes before the codestream, and where the codestream begins."""
+    """The facts in the boxes before the codestream, and where the codestream begins.
+
+    ``sampled`` is False if channels have steps that are no usual subsampling of color.
+    """
 
     colorspace: str | None = None
     profile: FileBox | None = None
@@ -52,6 +58,7 @@ class Jp2Header:
     channels: tuple[tuple[int, int, int], ...] = ()
     size: tuple[int, int] | None = None
     codestream: int = 0
+    sampled: bool = True
 
     @property
     def premultiplied(self) -> bool:
@@ -67,7 +74,10 @@ class Jp2Header:
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, Jp2Header]:
     """Read the facts of a JP2 file or a bare codestream; ``levels`` are its reduced resolutions."""
     header = _read_file(reader)
-    return _info(reader, header, _read_codestream(reader, header.codestream)), header
+    stream = _read_codestream(reader, header.codestream)
+    colors, others = stream.steps[:3], stream.steps[3:]
+    sampled = colors[0] == (1, 1) and colors[-1] in _SUBSAMPLINGS and set(others) <= {(1, 1)}
+    return _info(reader, header, stream), attrs.evolve(header, sampled=sampled)
 
 
 def read_profile(reader: HeaderReader, header: Jp2Header) -> bytes | None:
@@ -90,7 +100,7 @@ def check_tiles(reader: HeaderReader, start: int) -> None:
             if size < 14:  # 0 for the last one, which ends with the codestream
                 break
             offset += size
-        elif marker < _SIZ or marker >= _EOC or length < 2:
+        elif marker < _FIRST or marker >= _EOC or length < 2:
             break
         else:
             offset += 2 + length
@@ -137,7 +147,7 @@ def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> Image
         width=size[0],
         height=size[1],
         colorspace="palette" if header.palette else colorspace,
-        subsample=_SUBSAMPLINGS.get(stream.chroma_step) if channels >= 3 else None,
+        subsample=_SUBSAMPLINGS.get(stream.steps[:3][-1]) if channels >= 3 else None,
         depth=depth,
         bytes=reader.size,
         alpha=alpha,
@@ -203,12 +213,12 @@ def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:
     if left >= right or top >= bottom or not (tile_width and tile_height and 1 <= channels <= _MOST_CHANNELS):
         raise reader.corrupt("the size of its picture is impossible")
     depth = 1 + (reader.byte(start + 42) & 0x7F)
-    steps = [reader.unpack("BB", start + 43 + 3 * index) for index in range(min(channels, 3))]
+    steps = tuple(reader.unpack("BB", start + 43 + 3 * index) for index in range(min(channels, 4)))
     if depth > 38 or any(0 in step for step in steps):
         raise reader.corrupt("the layout of its channels is impossible")
     decompositions = _read_decompositions(reader, start + 2)
     tile = tile_width, tile_height
-    return _Codestream(left, top, right, bottom, depth, channels, steps[-1], decompositions, tile)
+    return _Codestream(left, top, right, bottom, depth, channels, steps, decompositions, tile)
 
 
 def _read_decompositions(reader: HeaderReader, offset: int) -> int:
@@ -217,6 +227,6 @@ def _read_decompositions(reader: HeaderReader, offset: int) -> int:
         marker, length = reader.unpack(">HH", offset)
         if marker == _COD:
             return min(reader.byte(offset + 9), _MOST_DECOMPOSITIONS)
-        if marker < _SIZ or marker == _SOT or length < 2:
+        if marker < _FIRST or marker == _SOT or length < 2:
             raise reader.corrupt("its codestream has no coding style")
         offset += 2 + length

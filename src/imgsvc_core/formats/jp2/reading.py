@@ -45,7 +45,7 @@ def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     if info.colorspace != "palette" and availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
     exact = info.depth > 8 or info.colorspace == "palette" or _is_plain(info)
-    if exact and reduce == 0 and find_spec("imagecodecs") is not None:
+    if exact and picture.header.sampled and reduce == 0 and find_spec("imagecodecs") is not None:
         return _read_by_imagecodecs(source.read(), info)
     if info.colorspace == "palette":
         raise MissingDependency(
