@@ -44,8 +44,9 @@ def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     source, info, reduce = picture.source, picture.info, _reduction(picture.info, settings.scale)
     if info.colorspace != "palette" and availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
-    exact = info.depth > 8 or info.colorspace == "palette" or _is_plain(info)
-    if exact and picture.header.sampled and reduce == 0 and find_spec("imagecodecs") is not None:
+    exact = info.depth > 8 or _is_plain(info)
+    suits = info.colorspace == "palette" or (exact and picture.header.sampled)
+    if suits and reduce == 0 and find_spec("imagecodecs") is not None:
         return _read_by_imagecodecs(source.read(), info)
     if info.colorspace == "palette":
         raise MissingDependency(
