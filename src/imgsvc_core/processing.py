@@ -230,10 +230,15 @@ def _targets(variants: Iterable[str], targets: str | Mapping[str, Target] | None
         if "{name}" not in targets and len(names) > 1:
             raise TargetError(f"Target '{targets}' must hold '{{name}}' for {len(names)} variants.")
         return {name: targets.replace("{name}", name) for name in names}
+    variant_at: dict[str | int, str] = {}
     for name in names:
-        if targets.get(name) is None:
+        target = targets.get(name)
+        if target is None:
             raise TargetError(f"Targets must have one for each variant, got none for '{name}'.")
-        check_target(targets[name])
+        check_target(target)
+        place = os.fspath(target) if isinstance(target, str | os.PathLike) else id(target)
+        if (other := variant_at.setdefault(place, name)) != name:
+            raise TargetError(f"Targets must differ, got the same one for '{other}' and '{name}'.")
     return targets
 
 

@@ -269,6 +269,9 @@ def test_variants_are_written_to_their_targets(tmp_path: Path) -> None:
         imgsvc.process_variants(coffee(), sizes, str(tmp_path / "a.webp"))
     with pytest.raises(imgsvc.TargetError, match="got none for 'w60'"):
         imgsvc.process_variants(coffee(), sizes, {"w30": io.BytesIO()})
+    for target in (tmp_path / "a.webp", io.BytesIO()):
+        with pytest.raises(imgsvc.TargetError, match="the same one for 'w30' and 'w60'"):
+            imgsvc.process_variants(coffee(), sizes, dict.fromkeys(sizes, target))
 
 
 def test_later_errors_name_the_variant() -> None:
