@@ -123,11 +123,9 @@ def test_names_that_lead_out_of_the_target(store: str, source: str, tmp_path: Pa
     fsspec.filesystem("memory").pipe_file(f"{source}/...jpg", encoded.jpeg().data)
     target = str(tmp_path / "out") if store == "folder" else f"memory://{tmp_path.name}/out"
     options = {"template": "{stem}/{format}.{format}", "manifest": tmp_path / "manifest.sqlite"}
-    problems = foretold(f"{source}/*.*g", target, **options)
-    assert problems == happened(f"{source}/*.*g", target, **options)
+    problems = foretold(f"{source}/.*.jpg", target, **options)
+    assert problems == happened(f"{source}/.*.jpg", target, **options)
     assert problems == {
-        "a.png": "",
-        "c.png": "",
         "...jpg": "Target '../webp.webp' cannot be written: it is not below the folder of the results.",
     }
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the source distribution, as pip unpacks them."""
     requires.program("git")  # what git ignores does not go into an sdist
     folder = tmp_path_factory.mktemp("sdist")
-    shutil.unpack_archive(build("sdist", TOP, folder / "dist"), folder, filter="data")
+    with tarfile.open(build("sdist", TOP, folder / "dist")) as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
+        archive.extractall(folder)
     (unpacked,) = folder.glob("imgsvc-*")
     return unpacked
 
