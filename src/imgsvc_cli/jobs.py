@@ -264,5 +264,5 @@ def why_no_picture(name: str) -> str:
         return "" if stat.S_ISREG(os.stat(name).st_mode) else "is no file"
     except FileNotFoundError:
         return "does not exist"
-    except (OSError, ValueError) as error:  # of control characters
+    except (OSError, ValueError) as error:  # a zero character is the latter
         return f"cannot be read: {os_reason(error)}"

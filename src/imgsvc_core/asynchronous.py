@@ -109,10 +109,10 @@ async def aprocess(
         stamp = await _in_thread(deadline, partial(stamp_in_place, source, target))
     begin = partial(_begin, deadline, pool, source, asked, suffix, usual)
     begun = await _in_thread(deadline, begin, on_cancel=_cancel_begun)
-    result, data = await asyncio.wrap_future(begun)
-    return (
-        result if target is None else await _in_thread(deadline, partial(_write, result, data, target, stamp))
-    )
+    made: tuple[Result[Any], bytes] = await asyncio.wrap_future(begun)
+    if target is None:
+        return made[0]
+    return await _in_thread(deadline, partial(_write, *made, target, stamp))
 
 
 def _seconds(options: ProcessOptions) -> float | None:

@@ -50,7 +50,7 @@ def receive_pictures(
             path = spec.path_of_picture(id)
             received_ones[id] = receive_watermark(id, watermarks, limits, deadline, path=path)
     if isinstance(watermarks, Mapping):
-        for place in [picture.source for picture in spec.layer_pictures.values()]:
+        for place in (picture.source for picture in spec.layer_pictures.values()):
             if place is not None and place in watermarks and place not in received_ones:
                 with _naming(f"Layer picture '{shown_url(place)}'"):
                     received_ones[place] = received(watermarks[place], limits, deadline)

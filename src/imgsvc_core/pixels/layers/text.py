@@ -38,7 +38,7 @@ _HYPHENATED = f'<span insert_hyphens="true">{_SOFT_HYPHEN}</span>'
 _MARKS = {"ltr": "\u200e", "rtl": "\u200f"}
 _LONGEST = 32_000  # pixels that Cairo draws, and some room
 _JOINER = "\u200d"
-_JOINERS = "\u200c" + _JOINER
+_NON_JOINER = "\u200c"
 _JOINED_SCRIPTS = (
     "ARABIC",
     "EXTENDED ARABIC",
@@ -245,7 +245,7 @@ def _by_joining(text: str) -> Iterator[tuple[bool, str]]:
     """
     joined: list[bool] = []
     for letter in text:
-        follows = unicodedata.category(letter)[0] == "M" or letter in _JOINERS
+        follows = unicodedata.category(letter)[0] == "M" or letter in (_JOINER, _NON_JOINER)
         before = bool(joined) and joined[-1]
         joined.append(before if follows else unicodedata.name(letter, "").startswith(_JOINED_SCRIPTS))
     for is_joined, part in itertools.groupby(zip(joined, text, strict=True), key=lambda each: each[0]):
