@@ -89,7 +89,7 @@ def test_small_jpegs_stay_in_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(found.image)
         return found
 
-    monkeypatch.setattr("imgsvc_core.processing.render", noted)
+    monkeypatch.setattr("imgsvc_core.making.render", noted)
     made(JPEG, {"layers": LAYERS["text"]})
     made(JPEG, {"layers": LAYERS["text"], "resize": {"width": 333}})
     made(as_vips(np.dstack([PICTURE, PICTURE[..., :1]])).pngsave_buffer(), {"layers": LAYERS["text"]})

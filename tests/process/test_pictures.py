@@ -167,7 +167,7 @@ def test_transparency_that_the_header_does_not_tell_lies_on_the_background(
         opened = opening.open_source(*args, **options)
         return attrs.evolve(opened, info=attrs.evolve(opened.info, alpha=False))
 
-    monkeypatch.setattr("imgsvc_core.processing.open_source", open_source)
+    monkeypatch.setattr("imgsvc_core.making.open_source", open_source)
     requests = {
         name: {"resize": {"width": width}, "output": {"format": "jpg", "background": "00F"}}
         for name, width in (("small", 20), ("large", 30))
