@@ -14,7 +14,7 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
-from imgsvc_core.formats.jp2.header import check_tiles, read_profile
+from imgsvc_core.formats.jp2.header import Jp2Header, check_tiles, read_profile
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import (
     attach,
@@ -24,6 +24,9 @@ from imgsvc_core.formats.vips import (
     open_lazily,
     unpremultiplied,
 )
+
+_UNKNOWN_METHOD = b"\xff"
+"""Decoders ignore a color specification of a method that JPEG 2000 does not know."""
 
 
 def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
@@ -47,7 +50,7 @@ def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     exact = info.depth > 8 or _is_plain(info)
     suits = info.colorspace == "palette" or (exact and picture.header.sampled)
     if suits and reduce == 0 and find_spec("imagecodecs") is not None:
-        return _read_by_imagecodecs(source.read(), info)
+        return _read_by_imagecodecs(_without_profile(source.read(), picture.header), info)
     if info.colorspace == "palette":
         raise MissingDependency(
             "The JPEG 2000 image cannot be read here, as it has a palette; install what reads it with: "
@@ -83,6 +86,14 @@ def _is_plain(info: ImageInfo) -> bool:
     full = info.subsample in (None, "4:4:4")
     plain = info.colorspace in ("gray", "srgb") and info.channels == info.colors + info.alpha
     return info.depth == 8 and full and plain
+
+
+def _without_profile(data: bytes, header: Jp2Header) -> bytes:
+    """Hide the profile from imagecodecs, which else converts colors by it, and gray to RGB."""
+    if header.profile is None:
+        return data
+    method = header.profile.start
+    return data[:method] + _UNKNOWN_METHOD + data[method + 1 :]
 
 
 def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
