@@ -15,7 +15,7 @@ from PIL import Image, ImageCms
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.icc import is_srgb
 from tests.support import photos
-from tests.support.handmade import pillow
+from tests.support.handmade import pillow, png_chunk
 
 SRGB = ((0.43607, 0.22249, 0.01392), (0.38515, 0.71687, 0.09708), (0.14307, 0.06061, 0.7141))
 P3 = ((0.51512, 0.2412, -0.00105), (0.29198, 0.69225, 0.04189), (0.1571, 0.06657, 0.78407))
@@ -169,3 +169,29 @@ def test_a_picture_with_a_profile_keeps_its_alpha() -> None:
     result = imgsvc.process(pillow(Image.fromarray(pixels), "PNG", icc_profile=OTHERS["wide"]))
     with Image.open(io.BytesIO(result.data or b"")) as found:
         assert np.array_equal(found.getchannel("A"), pixels[..., 3])
+
+
+def moved(data: bytes, kind: bytes, before: bytes) -> bytes:
+    """Move a chunk of a PNG to the place before another one."""
+    start = data.index(kind) - 4
+    chunk = data[start : start + 12 + int.from_bytes(data[start : start + 4], "big")]
+    rest = data.replace(chunk, b"")
+    place = rest.index(before) - 4
+    return rest[:place] + chunk + rest[place:]
+
+
+@pytest.mark.parametrize("animated", [False, True])
+def test_profiles_that_libpng_leaves_out_count_as_in_browsers(*, animated: bool) -> None:
+    source = Image.fromarray(photos.coffee()[::4, ::4]).quantize(64)
+    frames = {"save_all": True, "append_images": [source.rotate(180)]} if animated else {}
+    swapped = bytearray(OTHERS["wide"])
+    swapped[64:68] = b"\1\0\0\0"  # the intent in the wrong order of bytes, as Adobe wrote it
+    usual = pillow(source, "PNG", icc_profile=OTHERS["wide"], **frames)
+    odd = pillow(source, "PNG", icc_profile=bytes(swapped), **frames)
+    late = moved(usual, b"iCCP", b"IDAT")
+    second = usual[:33] + png_chunk(b"sRGB", b"\0") + usual[33:]
+    plain = pillow(source, "PNG", **frames)
+    expected = shown(imgsvc.process(usual).data)
+    assert np.abs(expected - shown(imgsvc.process(plain).data)).max() > 5
+    for data in (odd, late, second):
+        assert np.array_equal(shown(imgsvc.process(data).data), expected)

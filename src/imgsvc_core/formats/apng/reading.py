@@ -8,17 +8,17 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.deadline import check_time
-from imgsvc_core._runtime.vipsimage import PROFILE, has_profile
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.apng import Apng
 from imgsvc_core.formats.png import header as png
 from imgsvc_core.formats.png.header import ApngFrame, make_chunk
-from imgsvc_core.formats.png.metadata import read_blocks
+from imgsvc_core.formats.png.metadata import read_blocks, read_profile
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, to_array, with_timing
 
 # Chunks before the pixels that say how they are to be understood; every frame is decoded with them.
-_SHARED = (b"PLTE", b"tRNS", b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP")
+_SHARED = (b"PLTE", b"tRNS", b"sRGB", b"gAMA", b"cHRM", b"sBIT", b"cICP")
 
 
 def read(picture: Apng, settings: LoadSettings) -> pyvips.Image:
@@ -36,10 +36,8 @@ def read(picture: Apng, settings: LoadSettings) -> pyvips.Image:
     frames = animation.frames if settings.all_frames else animation.frames[:1]
     pictures = [_decode_frame(reader, head, frame, shared) for frame in frames]
     strip = from_array(_compose(pictures, frames, head.width, head.height))
-    if has_profile(pictures[0]):
-        strip = attach(strip, {PROFILE: pictures[0].get(PROFILE)})
-    if settings.metadata:
-        strip = attach(strip, read_blocks(reader))
+    blocks = read_blocks(reader) if settings.metadata else {}
+    strip = attach(strip, {**blocks, PROFILE: read_profile(reader, picture.header.chunks)})
     if not settings.all_frames:
         return strip
     return with_timing(strip, head.height, animation.delays, animation.plays)

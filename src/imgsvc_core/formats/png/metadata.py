@@ -1,4 +1,4 @@
-"""EXIF, XMP and IPTC of a PNG, before the pixels or after them (W3C, third edition, section 11.3).
+"""The color profile of a PNG; EXIF, XMP and IPTC, before the pixels or after them (W3C, section 11.3).
 
 Decoders know only what comes before the pixels. Older programs write hexadecimal texts with the keyword
 "Raw profile type" and a name, which ImageMagick introduced.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from collections.abc import Iterable
 
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.metadata import EXIF, IPTC, XMP, XMP_PREFIX
@@ -33,6 +34,18 @@ def read_blocks(reader: HeaderReader) -> dict[str, bytes]:
                 if block:
                     blocks.setdefault(kind, block)
     return blocks
+
+
+def read_profile(reader: HeaderReader, chunks: Iterable[Chunk]) -> bytes | None:
+    """Return the color profile, None if it is damaged or there is none.
+
+    libpng leaves out one whose fields or place are odd, which browsers honor.
+    """
+    with contextlib.suppress(CorruptImage, zlib.error):
+        for chunk in chunks:
+            if chunk.kind == b"iCCP":
+                return _text(b"zTXt", read_content(reader, chunk).partition(b"\0")[2])
+    return None
 
 
 def _read_block(reader: HeaderReader, chunk: Chunk) -> tuple[str, bytes]:

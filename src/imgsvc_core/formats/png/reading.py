@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
+from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.png import Png, small_reading
-from imgsvc_core.formats.png.metadata import read_blocks
+from imgsvc_core.formats.png.metadata import read_blocks, read_profile
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, open_lazily
@@ -18,4 +19,5 @@ def read(picture: Png, settings: LoadSettings) -> pyvips.Image | Raster:
     if pays and (raster := small_reading.read(picture)):
         return raster
     image = open_lazily("png", picture.source, settings, fail_on="error")
-    return attach(image, read_blocks(picture.header_reader)) if settings.metadata else image
+    blocks = read_blocks(picture.header_reader) if settings.metadata else {}
+    return attach(image, {**blocks, PROFILE: read_profile(picture.header_reader, picture.header.chunks)})
