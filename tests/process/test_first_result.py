@@ -98,6 +98,14 @@ def test_inks_are_read_once_without_numpy(tmp_path: Path) -> None:
         assert (result.mode, result.size) == ("RGB", (50, 39))
 
 
+def test_a_dot_of_inks_is_the_same_with_numpy(tmp_path: Path) -> None:
+    """libvips makes no picture of less than a pixel."""
+    source = tmp_path / "dot.jpg"
+    Image.new("CMYK", (3, 7), (90, 20, 60, 10)).save(source)
+    jobs = [(str(source), {"output": {"format": "png"}})]
+    assert made("nothing", jobs)["results"] == made("numpy", jobs)["results"]
+
+
 def test_a_text_needs_no_slow_package_and_no_filters(photo: str) -> None:
     pytest.importorskip("fontpkg_inter")
     text = {"text": {"text": "Autumn & more", "size": 20, "color": "ffffff"}, "gravity": "bottom-left"}

@@ -65,7 +65,8 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
     try:
         decode = decoder() if numpy_pays(info.width * info.height) else None
         if decode is None:
-            pixels = whole_jpeg.decode(picture, shrink if shown else _MOST_SHRINK)
+            smallest = _MOST_SHRINK if min(info.width, info.height) >= _MOST_SHRINK else 1
+            pixels = whole_jpeg.decode(picture, shrink if shown else smallest)
             size = size_of(pixels)
         else:
             least_width, least_height = (width, height) if shown else _ONLY_LOOKED_AT
