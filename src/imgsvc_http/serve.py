@@ -37,10 +37,9 @@ from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.listener import Listener, listen
 from imgsvc_http.server.metrics_port import serving_metrics
 from imgsvc_http.server.supervisor import Signals, Supervisor
-from imgsvc_http.services import SERVICES, Services
+from imgsvc_http.services import SERVICES, connections_of
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.settings.sections import temporary_state_folder
-from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import first_account
 from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.opening import prepare_state
@@ -134,7 +133,7 @@ async def serve_process(
             _new_connection(app),
             services.in_flight,
             note_closed=channel.note_closed,
-            most=process.part_of(server.connections) if server.connections else most_connections(),
+            most=connections_of(settings, process),
             handshake_seconds=server.header_seconds,
             rate=ConnectionRate(server.connections_per_second / process.processes, server.trusted_proxies),
         )
@@ -143,7 +142,9 @@ async def serve_process(
         gc.freeze()  # objects that live as long as the process would make every collection slow
         gc.set_threshold(_GC_ALLOCATIONS)
         await listener.start()
-        key = await first_key(services) if process.has_duties else None
+        key = None
+        if process.has_duties:
+            key = await first_account.create(services.db, settings.accounts, now())
         channel.accept(listener.take)
         channel.report_ready(key)
         await stops.acquire()
@@ -247,14 +248,6 @@ def event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return new_event_loop()
-
-
-async def first_key(services: Services) -> str | None:
-    """Create an account with a key unless there is an account; return the secret of the key."""
-    default = services.settings.accounts
-    return await first_account.create(
-        services.db, plan=default.plan, period=default.period, quota=default.quota, now=now()
-    )
 
 
 def sample_command(settings: Settings, key: str | None) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from http import HTTPStatus
 
 import attrs
@@ -20,7 +21,7 @@ from imgsvc_http.fetching.fetcher import Fetcher
 from imgsvc_http.fetching.layer_pictures import LayerFetcher
 from imgsvc_http.fetching.origins import Origins
 from imgsvc_http.fetching.shared_sources import SharedSources
-from imgsvc_http.gate.authentication import Principal, principal_finder, signing_key_finder
+from imgsvc_http.gate.authentication import Principal, find_principal, find_signing_key
 from imgsvc_http.gate.drain import InFlight
 from imgsvc_http.gate.pacing import RequestPacing
 from imgsvc_http.gate.quota import QuotaCounts
@@ -31,7 +32,6 @@ from imgsvc_http.monitoring.readiness import Readiness
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.pipeline import Pipeline
 from imgsvc_http.receiving import idempotency
-from imgsvc_http.receiving.account_presets import Presets, presets_finder
 from imgsvc_http.receiving.idempotency import AnswerStore
 from imgsvc_http.runtime.background import in_background, repeat
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
@@ -40,12 +40,13 @@ from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.runtime.shares import Shares
 from imgsvc_http.settings import Settings, sizing_of
 from imgsvc_http.settings.sizing import most_connections
-from imgsvc_http.state import accounts, lease, reservations
+from imgsvc_http.state import accounts, lease, presets, reservations
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.lease import Lease
 from imgsvc_http.state.lookup_cache import LookupCache
 from imgsvc_http.state.opening import prepare_state
+from imgsvc_http.state.presets import Presets
 from imgsvc_http.state.signing_keys import KeyWithSecret
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
@@ -148,9 +149,9 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             db=db,
             lease=held,
             vault=vault,
-            principals=LookupCache(principal_finder(db), changes=process.changes),
-            signing_keys=LookupCache(signing_key_finder(db, vault), changes=process.changes),
-            presets=LookupCache(presets_finder(db, settings.presets), changes=process.changes),
+            principals=LookupCache(partial(find_principal, db), changes=process.changes),
+            signing_keys=LookupCache(partial(find_signing_key, db, vault), changes=process.changes),
+            presets=LookupCache(partial(presets.by_name, db, settings.presets), changes=process.changes),
             rates=rates,
             quota=await stack.enter_async_context(QuotaCounts.open(db, held)),
             answers=AnswerStore(db, vault, held),
@@ -164,7 +165,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             metrics=metrics,
             requests=requests,
             access_log=AccessLog(settings.monitoring.access_log, metrics),
-            connections=Shares(_connections(settings, process)),
+            connections=Shares(connections_of(settings, process)),
         )
         if process.has_duties and process.first_start:
             services.source_files.clear()
@@ -245,7 +246,8 @@ def _cache(
     )
 
 
-def _connections(settings: Settings, process: NodeProcess) -> int:
+def connections_of(settings: Settings, process: NodeProcess) -> int:
+    """Return how many connections a process accepts."""
     allowed = settings.server.connections
     return process.part_of(allowed) if allowed else most_connections()
 

@@ -8,7 +8,6 @@ import functools
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -108,9 +107,7 @@ class StorePool:
     async def __aenter__(self) -> StorePool:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

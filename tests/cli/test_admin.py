@@ -21,7 +21,7 @@ import pytest
 from imgsvc_cli import service_settings
 from imgsvc_cli.app import run
 from imgsvc_http.cache.opening import open_place_tier
-from imgsvc_http.gate.authentication import principal_finder, signing_key_finder
+from imgsvc_http.gate.authentication import find_principal, find_signing_key
 from imgsvc_http.settings import Settings
 from imgsvc_http.state import accounts, keyfiles, migrating
 from imgsvc_http.state.database import Database
@@ -78,7 +78,7 @@ def _in_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -
 
 def _account_of(settings: Settings, secret: str) -> str | None:
     async def look_up(db: Database) -> str | None:
-        found = await principal_finder(db)(digest_of(secret))
+        found = await find_principal(db, digest_of(secret))
         return found.account_id if found else None
 
     return _in_database(settings, look_up)
@@ -138,7 +138,7 @@ def test_signing_keys_are_made_and_revoked(imgsvc: Callable[..., Any], settings:
     assert run(["signing-keys", "list", "--account", "nobody"]) == 2
 
     async def secret(db: Database) -> str | None:
-        found = await signing_key_finder(db, open_vault(settings))(first["id"])
+        found = await find_signing_key(db, open_vault(settings), first["id"])
         return found.secret if found else None
 
     assert _in_database(settings, secret) == first["secret"]

@@ -9,8 +9,9 @@ import aiohttp
 from aiohttp import web
 
 from imgsvc_http import Settings, create_app
-from imgsvc_http.serve import first_key
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import SERVICES
+from imgsvc_http.state import first_account
 
 
 @contextlib.asynccontextmanager
@@ -23,7 +24,7 @@ async def embedded(
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        key = key or await first_key(app[SERVICES])
+        key = key or await first_account.create(app[SERVICES].db, settings.accounts, now())
         assert key is not None
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {key}"}) as client:

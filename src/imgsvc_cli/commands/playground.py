@@ -6,6 +6,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from imgsvc_cli.administration import account_or_only_one, in_database, now
@@ -65,8 +66,8 @@ def _make_account(settings: Settings) -> str | None:
     from imgsvc_http.state.vault import open_vault
 
     async def work(db: Database) -> str | None:
-        plan, period = settings.accounts.plan, settings.accounts.period
-        key = await first_account.create(db, plan=plan, period=period, quota=_MANY_PICTURES, now=now())
+        default = attrs.evolve(settings.accounts, quota=_MANY_PICTURES)
+        key = await first_account.create(db, default, now())
         owner = await account_or_only_one(db, None)
         await signing_keys.create(db, open_vault(settings), owner, name="playground", now=now())
         return key

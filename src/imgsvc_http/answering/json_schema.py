@@ -41,6 +41,11 @@ def path_parameter(name: str, doc: str) -> Parameter:
     return Parameter(name=name, where="path", schema={"type": "string"}, doc=doc, required=True)
 
 
+def header_parameter(name: str, doc: str) -> Parameter:
+    """Return a parameter in a header."""
+    return Parameter(name=name, where="header", schema={"type": "string"}, doc=doc)
+
+
 def body_schema(answer: type[attrs.AttrsInstance] | None) -> Schema:
     """Return the schema of a successful body: ``success``, ``code`` and the fields of an answer."""
     return _enveloped({"const": True}, {"type": "integer"}, {} if answer is None else schema_of(answer))

@@ -39,19 +39,6 @@ class CacheResult:
     state: CacheState
 
 
-@attrs.frozen(kw_only=True)
-class StaleBounds:
-    """For how many seconds after its end of freshness a picture may still be answered.
-
-    Args:
-        revalidating_seconds: while its source is asked in the background.
-        failing_seconds: if its source cannot be asked.
-    """
-
-    revalidating_seconds: float
-    failing_seconds: float
-
-
 class Cache:
     """Answers from memory or a place, and makes what is missing, once for all who ask.
 
@@ -60,7 +47,8 @@ class Cache:
         place: the tier in a folder or bucket.
         claims: keep processes that share the place from making the same picture at the same time.
         fresh: bounds of freshness, which callers apply to what sources say.
-        stale: bounds of stale answers.
+        stale_seconds: how long after its freshness a picture is answered while its source is asked.
+        stale_error_seconds: how long it is answered if its source cannot be asked.
         is_gone: tells if an error of `Produce` means that the source is gone. After any other error, a stale
             picture is better than the error.
         purges_after: gives the numbers and sources of purges after a number, those of other nodes among them.
@@ -75,7 +63,8 @@ class Cache:
         place: PlaceTier | None = None,
         claims: Claims | None = None,
         fresh: FreshnessBounds,
-        stale: StaleBounds,
+        stale_seconds: float,
+        stale_error_seconds: float,
         is_gone: Callable[[Exception], bool],
         purges_after: PurgesAfter,
         changes: ChangeMark | None = None,
@@ -86,7 +75,8 @@ class Cache:
         self.place = place
         self.freshness_bounds = fresh
         self._claims = claims
-        self._stale = stale
+        self._stale_seconds = stale_seconds
+        self._stale_error_seconds = stale_error_seconds
         self._is_gone = is_gone
         self._clock = clock
         self._purges = Purges()
@@ -188,7 +178,7 @@ class Cache:
             return CacheResult(known, "hit")
         if now < known.retry_at:
             return CacheResult(known, "stale")
-        if known.freshness.stale and now < known.fresh_until + self._stale.revalidating_seconds:
+        if known.freshness.stale and now < known.fresh_until + self._stale_seconds:
             self._refresh_in_background(order, known)
             return CacheResult(known, "stale")
         return await self._refresh(order, known)
@@ -258,7 +248,7 @@ class Cache:
             if known is None:
                 raise
             known = self._newest(known)
-            may_answer = known.freshness.stale and now < known.fresh_until + self._stale.failing_seconds
+            may_answer = known.freshness.stale and now < known.fresh_until + self._stale_error_seconds
             if may_answer and not self._is_gone(error):
                 stale = attrs.evolve(known, retry_at=self._clock() + _RETRY_SECONDS)
                 self._remember(stale)

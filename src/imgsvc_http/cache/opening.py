@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from imgsvc_http.cache import purges
-from imgsvc_http.cache.cache import Cache, StaleBounds
+from imgsvc_http.cache.cache import Cache
 from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
@@ -59,7 +59,8 @@ async def open_cache(
         fresh=FreshnessBounds(
             default_seconds=own.default_seconds, min_seconds=own.min_seconds, max_seconds=own.max_seconds
         ),
-        stale=StaleBounds(revalidating_seconds=own.stale_seconds, failing_seconds=own.stale_error_seconds),
+        stale_seconds=own.stale_seconds,
+        stale_error_seconds=own.stale_error_seconds,
         is_gone=is_gone,
         purges_after=partial(purges.after, db),
         changes=changes,

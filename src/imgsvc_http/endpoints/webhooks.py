@@ -11,38 +11,16 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_http.answering.answers import Result, documented
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.answering.json_schema import Parameter, body_schema, failure_schema, path_parameter
+from imgsvc_http.answering.json_schema import Parameter, path_parameter
 from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.records import STATUSES, Attempt, Record
+from imgsvc_http.webhooks.records import STATUSES, Webhook
 
 _USUAL, _MOST = 50, 100
 _MOST_OFFSET = 10**9
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
-
-
-@attrs.frozen(kw_only=True)
-class Webhook:
-    """An asynchronous request and its notification."""
-
-    id: str = documented("Id of the request.", schema={"format": "uuid"})
-    status: str = documented("Its state.", schema={"enum": list(STATUSES)})
-    created_at: datetime
-    updated_at: datetime
-    code: int = documented("The last status that the endpoint answered; 0 until then.", schema={"minimum": 0})
-    attempts: tuple[Attempt, ...] = documented("Attempts to notify the endpoint, oldest first.")
-    payload: dict[str, Any] | None = documented(
-        "The JSON of the notification; null until the picture is processed.",
-        schema={"anyOf": [body_schema(Result), failure_schema(), {"type": "null"}]},
-    )
-
-    @classmethod
-    def of(cls, record: Record) -> Webhook:
-        """Return the answer's form of a record."""
-        return cls(**attrs.asdict(record, recurse=False))
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +41,7 @@ async def list_some(call: Call) -> WebhooksAnswer:
     """Return webhooks of the account, newest first."""
     wanted = _query(call.request)
     found = await records.list_some(call.services.db, call.account, **wanted)
-    return WebhooksAnswer(webhooks=tuple(map(Webhook.of, found)))
+    return WebhooksAnswer(webhooks=tuple(found))
 
 
 async def get(call: Call) -> WebhookAnswer:
@@ -72,7 +50,7 @@ async def get(call: Call) -> WebhookAnswer:
     found = await records.get(call.services.db, call.account, id_)
     if found is None:
         raise refusal("not_found", what="webhook")
-    return WebhookAnswer(webhook=Webhook.of(found))
+    return WebhookAnswer(webhook=found)
 
 
 async def retry(call: Call) -> WebhookAnswer:

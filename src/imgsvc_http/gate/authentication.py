@@ -30,35 +30,27 @@ class Principal:
     scopes: frozenset[str]
 
 
-def principal_finder(
-    db: Database, clock: Callable[[], datetime] = now
-) -> Callable[[bytes], Awaitable[Principal | None]]:
-    """Return a function that finds the owner of an active API key by the digest of its secret."""
-
-    async def find(digest: bytes) -> Principal | None:
-        moment = clock()
-        key = await keys.find(db, digest, moment)
-        if key is None:
-            return None
-        if _is_due(key.last_used_at, moment):
-            await _if_writable(keys.note_use(db, key.id, moment))
-        return Principal(key.account_id, key.id, frozenset(key.scopes))
-
-    return find
+async def find_principal(
+    db: Database, digest: bytes, *, clock: Callable[[], datetime] = now
+) -> Principal | None:
+    """Return the owner of the active API key whose secret has a digest."""
+    moment = clock()
+    key = await keys.find(db, digest, moment)
+    if key is None:
+        return None
+    if _is_due(key.last_used_at, moment):
+        await _if_writable(keys.note_use(db, key.id, moment))
+    return Principal(key.account_id, key.id, frozenset(key.scopes))
 
 
-def signing_key_finder(
-    db: Database, vault: Vault, clock: Callable[[], datetime] = now
-) -> Callable[[str], Awaitable[KeyWithSecret | None]]:
-    """Return a function that finds an active signing key by its id."""
-
-    async def find(key_id: str) -> KeyWithSecret | None:
-        found, moment = await signing_keys.find(db, vault, key_id), clock()
-        if found is not None and _is_due(found.key.last_used_at, moment):
-            await _if_writable(signing_keys.note_use(db, key_id, moment))
-        return found
-
-    return find
+async def find_signing_key(
+    db: Database, vault: Vault, key_id: str, *, clock: Callable[[], datetime] = now
+) -> KeyWithSecret | None:
+    """Return the active signing key with an id."""
+    found, moment = await signing_keys.find(db, vault, key_id), clock()
+    if found is not None and _is_due(found.key.last_used_at, moment):
+        await _if_writable(signing_keys.note_use(db, key_id, moment))
+    return found
 
 
 def _is_due(last_used_at: datetime | None, moment: datetime) -> bool:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import attrs
@@ -208,18 +209,9 @@ def merged(processes: Iterable[Values]) -> Values:
 
 def exposition(values: Values) -> bytes:
     """Return values in the text format of Prometheus."""
-    collected: Any = _Collected([_family(_DECLARED[name], found) for name, found in values.items()])
-    return generate_latest(collected)
-
-
-@attrs.frozen
-class _Collected:
-    """Families in the shape of a registry."""
-
-    families: list[Family]
-
-    def collect(self) -> list[Family]:
-        return self.families
+    families = [_family(_DECLARED[name], found) for name, found in values.items()]
+    registry: Any = SimpleNamespace(collect=lambda: families)
+    return generate_latest(registry)
 
 
 def _family(declared: Metric, found: Mapping[tuple[str, ...], Any]) -> Family:

@@ -35,6 +35,13 @@ class Kind(Protocol):
         """Return the plain form of a parsed value: a string, number or boolean, or a list of them."""
 
 
+class _Text:
+    """Base of kinds whose parsed values are plain already."""
+
+    def unparse(self, value: str) -> str:
+        return value
+
+
 @attrs.frozen
 class FilePath:
     """Path of a file or folder, with ``~`` for the home folder. With ``optional``, empty is ``None``."""
@@ -60,7 +67,7 @@ class FilePath:
 
 
 @attrs.frozen
-class Url:
+class Url(_Text):
     """A URL with one of some schemes, or with any scheme if none is given.
 
     It contains the text ``holding``. A ``bare`` one has no credentials, query and fragment. With ``optional``
@@ -92,12 +99,9 @@ class Url:
         urlsplit(value)
         return value
 
-    def unparse(self, value: str) -> str:
-        return value
-
 
 @attrs.frozen
-class Replacement:
+class Replacement(_Text):
     """``name=URL`` with one of some names."""
 
     names: tuple[str, ...]
@@ -114,9 +118,6 @@ class Replacement:
         if name not in self.names:
             raise ValueError(value)
         self.url.parse(url)
-        return value
-
-    def unparse(self, value: str) -> str:
         return value
 
 
@@ -138,7 +139,7 @@ class Network:
 
 
 @attrs.frozen
-class Host:
+class Host(_Text):
     """A host name, or an address or network in CIDR notation, as text."""
 
     expectation = "host name, address or network such as 10.0.0.0/8"
@@ -149,9 +150,6 @@ class Host:
         # A name does not end with a number, so a mistyped address is not accepted as a name.
         if not _HOST_NAME.fullmatch(value) or value.rstrip(".").rpartition(".")[2].isdigit():
             ipaddress.ip_network(value, strict=False)
-        return value
-
-    def unparse(self, value: str) -> str:
         return value
 
 

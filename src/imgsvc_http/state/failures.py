@@ -28,10 +28,9 @@ _OF_SERVERS = ("08", "53", "57P")  # connections, resources, servers that start 
 
 def refuses_values(error: Exception) -> bool:
     """Return True if a database refuses the values of a statement, as it will every time."""
-    cause = error.orig if isinstance(error, StatementError) else error
-    if state := getattr(cause, "sqlstate", None):
-        return str(state).startswith(_OF_VALUES)
-    return isinstance(cause, ValueError) or isinstance(error, DataError | IntegrityError)
+    if state := _sqlstate(error):
+        return state.startswith(_OF_VALUES)
+    return isinstance(_cause(error), ValueError) or isinstance(error, DataError | IntegrityError)
 
 
 def is_missing_file(path: Path) -> bool:
@@ -45,7 +44,7 @@ def is_missing_file(path: Path) -> bool:
 
 def is_disk_full(error: Exception) -> bool:
     """Return True if a file or SQLite has no room for what was to be written."""
-    cause = error.orig if isinstance(error, StatementError) else error
+    cause = _cause(error)
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return getattr(cause, "sqlite_errorcode", None) in (
@@ -73,10 +72,9 @@ def cannot_write(error: Exception) -> bool:
 
 def is_unavailable(error: Exception) -> bool:
     """Return True if a database could not be reached, or had no room for one more connection or writer."""
-    cause = error.orig if isinstance(error, StatementError) else error
-    if state := getattr(cause, "sqlstate", None):
-        return str(state).startswith(_OF_SERVERS)
-    if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
+    if state := _sqlstate(error):
+        return state.startswith(_OF_SERVERS)
+    if (code := getattr(_cause(error), "sqlite_errorcode", None)) is not None:
         return bool(code == SQLITE_BUSY)
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
@@ -84,5 +82,9 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def _sqlstate(error: Exception) -> str:
-    cause = error.orig if isinstance(error, StatementError) else error
-    return str(getattr(cause, "sqlstate", None) or "")
+    return str(getattr(_cause(error), "sqlstate", None) or "")
+
+
+def _cause(error: Exception) -> BaseException | None:
+    """Return the driver's own error."""
+    return error.orig if isinstance(error, StatementError) else error

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
+from imgsvc_http.settings.sections import AccountsSettings
 from imgsvc_http.state import accounts, keys
 from imgsvc_http.state.database import lock_for_transaction, writing
 from imgsvc_http.state.migrating import MIGRATION_LOCK
@@ -16,12 +17,17 @@ _LOCK = MIGRATION_LOCK + 1
 
 
 @writing
-def create(connection: Connection, *, plan: str, period: str, quota: int, now: datetime) -> str | None:
+def create(connection: Connection, default: AccountsSettings, now: datetime) -> str | None:
     """Create an account with a key unless there is an account; return the secret of the key."""
     lock_for_transaction(connection, _LOCK)  # other nodes may start at the same time
     if connection.execute(select(AccountRow.id).limit(1)).first() is not None:
         return None
     account = accounts.create_in(
-        connection, company="My company", plan=plan, period=period, quota=quota, now=now
+        connection,
+        company="My company",
+        plan=default.plan,
+        period=default.period,
+        quota=default.quota,
+        now=now,
     )
     return keys.create_in(connection, account.id, name="first", scopes=SCOPES, now=now).secret

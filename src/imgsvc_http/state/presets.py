@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,8 +11,11 @@ from sqlalchemy import Connection, delete, func, select
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.presets import parse_preset
-from imgsvc_http.state.database import insert, reading, writing
+from imgsvc_http.state.database import Database, insert, reading, writing
 from imgsvc_http.state.tables import PresetRow
+
+Presets = Mapping[str, Mapping[str, Any]]
+"""Parts of requests by name."""
 
 MOST = 1000
 """How many presets an account may have: all of them are read together."""
@@ -57,6 +61,12 @@ def list_all(connection: Connection, account_id: str) -> list[Preset]:
     """Return the presets of an account by their names."""
     query = select(*_COLUMNS).where(PresetRow.account_id == account_id).order_by(PresetRow.name)
     return [Preset(**row) for row in connection.execute(query).mappings()]
+
+
+async def by_name(db: Database, common: Presets, account_id: str) -> Presets:
+    """Return what requests of an account may name: ``common`` presets, and its own, which win over them."""
+    own = await list_all(db, account_id)
+    return {**common, **{preset.name: preset.request for preset in own}}
 
 
 @writing

@@ -114,7 +114,7 @@ class SourceFiles:
         self._folder = folder
         self._prefix = prefix
         self._folder_bytes = Shares(folder_bytes)
-        self._memory_bytes = Shares(memory_bytes if hasattr(os, "memfd_create") else 0)
+        self._memory_bytes = Shares(memory_bytes)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.clear(prefix)
 

@@ -10,7 +10,7 @@ import attrs
 from imgsvc_core import Spec, parse, unparse
 from imgsvc_http.answering.answers import Info
 from imgsvc_http.answering.conditions import has_condition
-from imgsvc_http.answering.json_schema import FILE, Parameter, body_schema, path_parameter
+from imgsvc_http.answering.json_schema import FILE, body_schema, header_parameter, path_parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
@@ -151,10 +151,7 @@ async def info_preflight(call: Call) -> Response:
 
 _PARAMETERS = (
     path_parameter("path", "{signature}/{option}/.../{source}, with slashes as they are."),
-    *(
-        Parameter(name=name, where="header", schema={"type": "string"}, doc=doc)
-        for name, doc in _HEADERS.items()
-    ),
+    *(header_parameter(name, doc) for name, doc in _HEADERS.items()),
 )
 
 _PICTURE = Route(

@@ -16,7 +16,7 @@ from multidict import MultiMapping
 from imgsvc_core import Spec, parse, unparse
 from imgsvc_core.errors import SpecError
 from imgsvc_http.answering.header_fields import combined
-from imgsvc_http.receiving.account_presets import Presets
+from imgsvc_http.state.presets import Presets
 from imgsvc_urls import PictureUrl
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"

@@ -11,7 +11,7 @@ from aiohttp import web
 from imgsvc_http.answering.bodies import BodiesUnderWay
 from imgsvc_http.answering.conditions import asked_range, is_known
 from imgsvc_http.answering.errors import refusal
-from imgsvc_http.answering.json_schema import FILE, Parameter, path_parameter
+from imgsvc_http.answering.json_schema import FILE, header_parameter, path_parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import Call
 from imgsvc_http.pipeline import IMAGES_PATH, own_storage
@@ -81,10 +81,6 @@ async def serve(
     return response
 
 
-def _header(name: str, doc: str) -> Parameter:
-    return Parameter(name=name, where="header", schema={"type": "string"}, doc=doc)
-
-
 ROUTES = (
     Route(
         "GET",
@@ -94,9 +90,9 @@ ROUTES = (
         "Processing",
         parameters=(
             path_parameter("name", "Name of a result."),
-            _header("Range", "A range of bytes."),
-            _header("If-Match", "The expected ETag."),
-            _header("If-None-Match", "A known ETag."),
+            header_parameter("Range", "A range of bytes."),
+            header_parameter("If-Match", "The expected ETag."),
+            header_parameter("If-None-Match", "A known ETag."),
         ),
         replies={
             200: ("The picture.", {"image/*": FILE}),

@@ -10,14 +10,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 import attrs
 from sqlalchemy import Connection, Select, Table, bindparam, delete, func, insert, select, union_all, update
 
-from imgsvc_http.answering.answers import documented
+from imgsvc_http.answering.answers import Result, documented
+from imgsvc_http.answering.json_schema import body_schema, failure_schema
 from imgsvc_http.state import accounts
 from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.tables import UNSETTLED, WebhookRow
@@ -44,25 +45,24 @@ class Attempt:
     reason: str = documented("The outcome, in words.")
 
 
-def _attempts(kept: list[dict[str, Any]] | None) -> tuple[Attempt, ...]:
-    return tuple(Attempt(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in kept or ())
+@attrs.frozen(kw_only=True)
+class Webhook:
+    """An asynchronous request and its notification."""
+
+    id: str = documented("Id of the request.", schema={"format": "uuid"})
+    status: str = documented("Its state.", schema={"enum": list(STATUSES)})
+    created_at: datetime
+    updated_at: datetime
+    code: int = documented("The last status that the endpoint answered; 0 until then.", schema={"minimum": 0})
+    attempts: tuple[Attempt, ...] = documented("Attempts to notify the endpoint, oldest first.")
+    payload: dict[str, Any] | None = documented(
+        "The JSON of the notification; null until the picture is processed.",
+        schema={"anyOf": [body_schema(Result), failure_schema(), {"type": "null"}]},
+    )
 
 
 def _names(kept: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
-
-
-@attrs.frozen(kw_only=True)
-class Record:
-    """A webhook as its account sees it. ``code`` is the last status of the endpoint, 0 before."""
-
-    id: str
-    status: str
-    code: int
-    payload: dict[str, Any] | None
-    attempts: tuple[Attempt, ...] = attrs.field(converter=_attempts)
-    created_at: datetime
-    updated_at: datetime
 
 
 @attrs.frozen(kw_only=True)
@@ -94,7 +94,7 @@ class Work:
 
 # Without the mapping to objects, which costs more than the database itself.
 _TABLE = cast(Table, WebhookRow.__table__)
-_COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(Record))
+_COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(Webhook))
 _WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status.in_(UNSETTLED))
 _UNCOUNT = (
     update(_TABLE)
@@ -219,14 +219,20 @@ def retry(
     return True
 
 
+def _webhook(row: Mapping[Any, Any]) -> Webhook:
+    kept = row["attempts"] or ()
+    attempts = tuple(Attempt(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in kept)
+    return Webhook(**{**row, "attempts": attempts})
+
+
 @reading
-def get(connection: Connection, account_id: str | None, id_: str) -> Record | None:
+def get(connection: Connection, account_id: str | None, id_: str) -> Webhook | None:
     """Return a webhook of an account, or of any account."""
     query = select(*_COLUMNS).where(_TABLE.c.id == id_)
     if account_id is not None:
         query = query.where(_TABLE.c.account_id == account_id)
     row = connection.execute(query).mappings().first()
-    return Record(**row) if row else None
+    return _webhook(row) if row else None
 
 
 @reading
@@ -239,7 +245,7 @@ def list_some(
     end: datetime | None = None,
     offset: int = 0,
     limit: int = 50,
-) -> list[Record]:
+) -> list[Webhook]:
     """Return webhooks of one or all accounts, newest first.
 
     ``statuses``, ``start`` and ``end`` narrow them. The offset is skipped in an index for each status, so
@@ -259,7 +265,7 @@ def list_some(
     page = _newest(walks[0], limit, offset).subquery()
     query = select(*_COLUMNS).join(page, page.c.id == _TABLE.c.id)
     query = query.order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
-    return [Record(**row) for row in connection.execute(query).mappings()]
+    return list(map(_webhook, connection.execute(query).mappings()))
 
 
 @reading

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 
 from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
-from imgsvc_http.cache.cache import PurgesAfter, StaleBounds
+from imgsvc_http.cache.cache import PurgesAfter
 from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import entry_key
 from imgsvc_http.cache.place_tier import PlaceTier
@@ -110,7 +110,8 @@ def new_cache(
         place=place,
         claims=claims,
         fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
-        stale=StaleBounds(revalidating_seconds=STALE, failing_seconds=FAILING),
+        stale_seconds=STALE,
+        stale_error_seconds=FAILING,
         is_gone=lambda error: isinstance(error, Gone),
         purges_after=purges_after or none,
         changes=changes,

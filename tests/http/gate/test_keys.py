@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import time
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.gate.authentication import Principal, principal_finder
+from imgsvc_http.gate.authentication import Principal, find_principal
 from imgsvc_http.state import accounts, keys
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
@@ -29,7 +30,7 @@ HOUR = timedelta(hours=1)
 def _principals(
     db: Database, now: datetime = NOW, seconds: float = 0, size: int = 100
 ) -> LookupCache[bytes, Principal]:
-    return LookupCache(principal_finder(db, lambda: now), seconds=seconds, size=size)
+    return LookupCache(partial(find_principal, db, clock=lambda: now), seconds=seconds, size=size)
 
 
 async def test_a_secret_leads_to_its_account_key_and_scopes(db: Database, account: Account) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import event, select
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.gate.authentication import signing_key_finder
+from imgsvc_http.gate.authentication import find_signing_key
 from imgsvc_http.state import accounts, signing_keys
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
@@ -28,7 +29,7 @@ HOUR = timedelta(hours=1)
 def _keys(
     db: Database, vault: Vault, now: datetime = NOW, seconds: float = 0
 ) -> LookupCache[str, KeyWithSecret]:
-    return LookupCache(signing_key_finder(db, vault, lambda: now), seconds=seconds)
+    return LookupCache(partial(find_signing_key, db, vault, clock=lambda: now), seconds=seconds)
 
 
 async def test_a_key_signs_urls_that_its_secret_verifies(

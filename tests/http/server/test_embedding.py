@@ -16,10 +16,11 @@ from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http import Settings, create_app
-from imgsvc_http.serve import first_key
+from imgsvc_http.runtime.clock import now
 from imgsvc_http.server.certificate import tls_context
 from imgsvc_http.services import SERVICES
 from imgsvc_http.settings import ServerSettings, WorkersSettings
+from imgsvc_http.state import first_account
 from tests.http.calls import RATE_HEADERS, assert_failure, call, upload
 from tests.support import encoded
 from tests.support.servers import free_ports
@@ -63,7 +64,7 @@ async def embedded_service(state: Path, port: int, plain: int) -> AsyncIterator[
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls_context(server)).start()
     await web.TCPSite(runner, "127.0.0.1", plain).start()
-    key = await first_key(service[SERVICES])
+    key = await first_account.create(service[SERVICES].db, Settings().accounts, now())
     trust = ssl.create_default_context(cafile=state / "localhost.pem")
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=trust), headers={"Authorization": f"Bearer {key}"}
