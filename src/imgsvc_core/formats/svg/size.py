@@ -65,7 +65,7 @@ def at_size(markup: bytes, width: int, height: int) -> bytes:
     style = sides + _SIDES.sub("", root.get("style", ""))
     root |= {
         "width": str(width), "height": str(height), "viewBox": shown, "preserveAspectRatio": fit,
-        "style": style,
+        "style": style, "font-size": root.get("font-size", f"{_FONT_SIZE:g}"),
     }  # fmt: skip
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in root.items())
     return b"".join((markup[:start], b"<", tag[1], attributes.encode(), markup[tag.end() :]))
