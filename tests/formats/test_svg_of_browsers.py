@@ -49,6 +49,14 @@ def picture(data: bytes, kind: str) -> bytes:
 BOX = '<rect x="20" y="10" width="40" height="40"'
 DISC = '<circle cx="40" cy="30" r="20" fill="#c03"/>'
 DRAWINGS = {
+    "namespaces that are no addresses": drawing(
+        f'<metadata><sfw xmlns="ns_sfw;"/><b xmlns="b/c"/></metadata>{DISC}', 'xmlns:x="{NS}" xmlns:i="%"'
+    ),
+    "letters of no stated size": drawing('<rect width="2em" height="1em"/>'),
+    "letters of a size in a style sheet": drawing(
+        '<style>svg {font-size: 10px}</style><rect width="2em" height="1em"/>'
+    ),
+    "letters of a size": drawing('<rect width="2em" height="1em"/>', 'font-size="20"'),
     "property of the document": drawing(
         "<style>:root{--a: #08f} .b{fill:var(--a)}</style>" + BOX + " class='b'/>"
     ),

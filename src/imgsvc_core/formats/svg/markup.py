@@ -25,6 +25,11 @@ _ENCODINGS_OF_FILES = re.compile(
 _DECLARATION = re.compile(r"\ufeff?(?:<\?xml\s[^>]*\?>)?")
 _ENCODINGS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 
+_NAMESPACE = re.compile(rb"""(?<=\s)(xmlns(?::[\w.-]++)?+\s*+=\s*+(["']))([^"'<>]++)(?=\2)""")
+_ADDRESS = re.compile(
+    rb"&.*|[a-z][a-z\d+.-]*:(?:[\w~:/?#@!$&()*+,;=.-]|%[\da-f]{2})*", re.IGNORECASE | re.DOTALL
+)
+
 
 def is_svg(reader: HeaderReader) -> bool:
     """Return True if the first bytes, decompressed, are those of an SVG document."""
@@ -54,7 +59,16 @@ def read_markup(reader: HeaderReader) -> bytes:
         markup = _unfold(markup, MOST_MARKUP + 1)
     if len(markup) > MOST_MARKUP:
         raise reader.corrupt(f"it has more than {MOST_MARKUP:,} bytes of markup")
-    return _in_utf8(markup)
+    return _NAMESPACE.sub(_with_address, _in_utf8(markup))
+
+
+def _with_address(namespace: re.Match[bytes]) -> bytes:
+    """Return a namespace with an absolute address, without which librsvg reads nothing.
+
+    Editors leave "ns_sfw;" of "&ns_sfw;" when they remove declared entities.
+    """
+    stated = namespace[3]
+    return namespace[1] + (stated if _ADDRESS.fullmatch(stated) else b"urn:" + re.sub(rb"\W", b"", stated))
 
 
 def _in_utf8(markup: bytes) -> bytes:
