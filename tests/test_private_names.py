@@ -30,7 +30,9 @@ NAMES = {
     "azure.core.pipeline.transport:AioHttpTransport": ("_get_request_data",),
     "dbos:DBOS": ("_recover_pending_workflows",),
     "fsspec:AbstractFileSystem": ("_get_kwargs_from_urls", "_strip_protocol"),
-    "gcsfs:GCSFileSystem": ("_get_headers", "_get_params", "_set_session"),
+    "gcsfs:GCSFileSystem": (
+        "_call", "_format_path", "_get_headers", "_get_params", "_location", "_request", "_set_session",
+    ),
     "multipart:PushMultipartParser": ("_create_segment",),
     "ossfs:OSSFileSystem": ("_call_oss",),
     "PIL.ImageFile": ("_Tile",),

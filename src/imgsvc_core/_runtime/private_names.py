@@ -95,3 +95,38 @@ class BodiesOfAzure:
     def body(self, data: Any) -> Any:
         """Return the body to send."""
         raise NotImplementedError
+
+
+class RequestsOfGcsfs:
+    """Gives each request of gcsfs to `send_request`, which may use the other methods."""
+
+    _location: str
+
+    @property
+    def server_address(self) -> str:
+        """The address of the server."""
+        return self._location
+
+    async def http_session(self) -> Any:
+        """Return the HTTP session."""
+        return await self._set_session()  # type: ignore[attr-defined]
+
+    async def call_api(self, method: str, path: str, *arguments: str, **parameters: Any) -> Any:
+        """Call the JSON API, with retries."""
+        return await self._call(method, path, *arguments, **parameters)  # type: ignore[attr-defined]
+
+    def filled_path(self, path: str, arguments: tuple[str, ...]) -> str:
+        """Return a path with its arguments."""
+        return str(self._format_path(path, arguments))  # type: ignore[attr-defined]
+
+    def query_of(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a query."""
+        found: dict[str, Any] = self._get_params(given)  # type: ignore[attr-defined]
+        return found
+
+    async def _request(self, method: str, path: str, *args: str, **more: Any) -> Any:
+        return await self.send_request(method, path, *args, **more)
+
+    async def send_request(self, method: str, path: str, *arguments: str, **more: Any) -> Any:
+        """Send a request. Return its status, headers, facts and body."""
+        raise NotImplementedError

@@ -20,6 +20,7 @@ import attrs
 from alibabacloud_oss_v2 import exceptions
 from alibabacloud_oss_v2.aio import AsyncClient
 from alibabacloud_oss_v2.aio.transport import AioHttpClient
+from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core.errors import TargetError
 from imgsvc_core.spec.store.declarations import Alibaba, StoreSpec
@@ -30,6 +31,7 @@ from imgsvc_stores.providers.http_bodies import tracing_for
 from imgsvc_stores.providers.multipart import fits_one_request, send_parts, upload
 from imgsvc_stores.providers.resolver import connector
 from imgsvc_stores.providers.responses import ResponseError, text_of, translated
+from imgsvc_stores.providers.unconfigured import UnconfiguredFileSystem
 
 _WRAPPERS = (exceptions.OperationError, exceptions.RequestError, exceptions.ResponseError)
 
@@ -54,37 +56,52 @@ async def connect(access: Access) -> AlibabaSession:
             disable_upload_crc64_check=True,  # the server checks the MD5 digest
         )
     )
-    return AlibabaSession(client, session, address, host_style, access.pace)
+    return AlibabaSession(OssFileSystem(client, address, host_style, access.pace), session)
 
 
 @attrs.frozen
 class AlibabaSession:
     """Write objects to the buckets of one region."""
 
-    client: AsyncClient = attrs.field(repr=False)
+    filesystem: OssFileSystem = attrs.field(repr=False)
     http: aiohttp.ClientSession = attrs.field(repr=False)
-    address: str
-    host_style: bool
-    pace: Callable[[], Awaitable[None]] = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         assert isinstance(spec, Alibaba)
+        path = f"{spec.bucket}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
-        how = {"headers": headers, "metadata": dict(spec.metadata) or None}
-        await translating(spec, self._upload({"bucket": spec.bucket, "key": name}, data, how), _translated)
-        host = self.address.replace("://", f"://{spec.bucket}.")
-        return f"{host if self.host_style else f'{self.address}/{spec.bucket}'}/{quote(name, safe='/~')}"
+        write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
+        await translating(spec, write, _translated)
+        return self.filesystem.url(path)
 
     async def close(self) -> None:
         await self.http.close()
 
-    async def _upload(self, where: Mapping[str, str], data: bytes, how: Mapping[str, Any]) -> None:
-        if fits_one_request(data, Alibaba.part_bytes):
-            await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(data)))
+
+class OssFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
+    """The buckets of a region."""
+
+    def __init__(
+        self, client: AsyncClient, address: str, host_style: bool, pace: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(asynchronous=True)
+        self.client = client
+        self.address = address
+        self.host_style = host_style
+        self.pace = pace
+
+    async def _pipe_file(
+        self, path: str, value: bytes, *, headers: Mapping[str, str], metadata: Mapping[str, str], **more: Any
+    ) -> None:
+        bucket, _, key = path.partition("/")
+        where = {"bucket": bucket, "key": key}
+        how = {"headers": dict(headers), "metadata": dict(metadata) or None}
+        if fits_one_request(value, Alibaba.part_bytes):
+            await self.client.put_object(oss.PutObjectRequest(**where, **how, **await _body(value)))
             return
         async with upload(self._begin(where, how), self._abort) as whole:
             send = functools.partial(self._put_part, whole)
-            parts = await send_parts(data, Alibaba.part_bytes, send, self.pace)
+            parts = await send_parts(value, Alibaba.part_bytes, send, self.pace)
             named = oss.CompleteMultipartUpload(parts=parts)
             await self.client.complete_multipart_upload(
                 oss.CompleteMultipartUploadRequest(**whole, complete_multipart_upload=named)
@@ -105,6 +122,14 @@ class AlibabaSession:
         part = oss.UploadPartRequest(**whole, part_number=number, **await _body(data))
         answer = await self.client.upload_part(part)
         return oss.UploadPart(part_number=number, etag=answer.etag)
+
+    def url(self, path: str) -> str:
+        """Return the URL of an object."""
+        bucket, _, name = path.partition("/")
+        place = (
+            self.address.replace("://", f"://{bucket}.") if self.host_style else f"{self.address}/{bucket}"
+        )
+        return f"{place}/{quote(name, safe='/~')}"
 
 
 class _HttpClient(AioHttpClient):  # type: ignore[misc]  # a base has no types

@@ -1,7 +1,7 @@
-"""Google Cloud Storage with the keyfile of a service account, by its JSON API.
+"""Google Cloud Storage with the keyfile of a service account, through gcsfs.
 
-The fsspec backend, gcsfs, requests tokens in the event loop, retries refused requests for half a minute, and
-drops the codes of errors.
+gcsfs requests tokens in the event loop, retries refused requests for half a minute, and drops the codes of
+errors. So this module makes its requests, with tokens of its own.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import attrs
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from gcsfs.core import GCSFileSystem  # not `gcsfs.GCSFileSystem`, which asks buckets for their kind over gRPC
 from google.auth import crypt, jwt
 
+from imgsvc_core._runtime.private_names import RequestsOfGcsfs
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.store.declarations import Google, StoreSpec
 from imgsvc_stores.access import MOST_KEY_CHARACTERS, Access, Keyfile
@@ -39,6 +41,7 @@ from imgsvc_stores.providers.responses import (
     translated,
 )
 from imgsvc_stores.providers.tokens import Tokens, lifetime, readable
+from imgsvc_stores.providers.unconfigured import UnconfiguredFileSystem
 
 _TOKENS = "https://oauth2.googleapis.com"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -63,47 +66,103 @@ async def connect(access: Access) -> GoogleSession:
     account = await asyncio.to_thread(ServiceAccount.of, keyfile, access.endpoint("google_token", _TOKENS))
     tracing = tracing_for(access.pace)
     tokens = Tokens(functools.partial(account.token, tracing))
+    address = access.endpoint("google", "https://storage.googleapis.com")
+    filesystem = BucketFileSystem(tokens, address, tracing)
     await translating(spec, tokens.current(), translated)
-    http = aiohttp.ClientSession(timeout=TIMEOUT, connector=connector(), trace_configs=[tracing])
-    return GoogleSession(http, access.endpoint("google", "https://storage.googleapis.com"), tokens)
+    return GoogleSession(filesystem)
 
 
 @attrs.frozen
 class GoogleSession:
     """Write objects to the buckets of a service account."""
 
-    http: aiohttp.ClientSession = attrs.field(repr=False)
-    address: str
-    tokens: Tokens[str] = attrs.field(repr=False)
+    filesystem: BucketFileSystem = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         assert isinstance(spec, Google)
+        path = f"{spec.bucket}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
-        upload = functools.partial(self._upload, spec, name, data, headers)
-        await translating(spec, retry_with_new_token(self.tokens, upload), translated, self.tokens.secrets)
-        return f"{self.address}/{quote(f'{spec.bucket}/{name}', safe='/~')}"
+        write = functools.partial(
+            self.filesystem._pipe_file,
+            path,
+            data,
+            headers=headers,
+            metadata=dict(spec.metadata),
+            acl=spec.acl,
+        )
+        tokens = self.filesystem.tokens
+        await translating(spec, retry_with_new_token(tokens, write), translated, tokens.secrets)
+        return self.filesystem.url(path)
 
     async def close(self) -> None:
-        await self.http.close()
+        session = await self.filesystem.http_session()
+        await session.close()
 
-    async def _upload(self, spec: Google, name: str, data: bytes, headers: Mapping[str, str]) -> None:
-        resource: dict[str, Any] = {"name": name, "md5Hash": base64.b64encode(await md5(data)).decode()}
+
+class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem):  # type: ignore[misc]  # a base has no types
+    """gcsfs with asynchronous tokens and the codes of errors."""
+
+    def __init__(self, tokens: Tokens[str], address: str, tracing: aiohttp.TraceConfig) -> None:
+        session = {"timeout": TIMEOUT, "connector": connector(), "trace_configs": [tracing]}
+        super().__init__(asynchronous=True, token="anon", endpoint_url=address, session_kwargs=session)
+        self.tokens = tokens
+
+    async def _pipe_file(
+        self,
+        path: str,
+        value: bytes,
+        *,
+        headers: Mapping[str, str],
+        metadata: Mapping[str, str],
+        acl: str,
+        **more: Any,
+    ) -> None:
+        bucket, _, name = path.partition("/")
+        resource: dict[str, Any] = {"name": name, "md5Hash": base64.b64encode(await md5(value)).decode()}
         resource |= {_NAMES[header]: text for header, text in headers.items()}
-        if spec.metadata:
-            resource["metadata"] = dict(spec.metadata)
+        if metadata:
+            resource["metadata"] = dict(metadata)
         body = aiohttp.MultipartWriter("related")
         body.append_json(resource)
-        body.append(Body(data, content_type=headers["Content-Type"]))
-        async with self.http.post(
-            f"{self.address}/upload/storage/v1/b/{quote(spec.bucket, safe='')}/o",
-            params={"uploadType": "multipart", "predefinedAcl": spec.acl},
-            headers={"Authorization": f"Bearer {await self.tokens.current()}"},
+        body.append(Body(value, content_type=headers["Content-Type"]))
+        await self.call_api(
+            "POST",
+            f"{self.server_address}/upload/storage/v1/b/{{}}/o",
+            bucket,
+            uploadType="multipart",
+            predefinedAcl=acl,
+            headers=dict(body.headers),
             data=body,
+        )
+
+    def url(self, path: str) -> str:
+        """Return the URL of an object."""
+        return f"{self.server_address}/{quote(path, safe='/~')}"
+
+    async def send_request(
+        self,
+        method: str,
+        path: str,
+        *args: str,
+        headers: Mapping[str, str] | None = None,
+        json: object = None,
+        data: object = None,
+        **parameters: Any,
+    ) -> tuple[int, Mapping[str, str], aiohttp.RequestInfo, bytes]:
+        token = await self.tokens.current()
+        session = await self.http_session()
+        async with session.request(
+            method,
+            self.filled_path(path, args),
+            params=self.query_of(parameters),
+            headers={**(headers or {}), "Authorization": f"Bearer {token}"},
+            json=json,
+            data=data,
             allow_redirects=False,
         ) as answer:
             if answer.status >= 300:
                 raise _refusal(answer.status, await json_object(answer))
-            await answer.read()
+            return answer.status, answer.headers, answer.request_info, await answer.read()
 
 
 def _refusal(status: int, answer: Mapping[str, Any]) -> ResponseError:

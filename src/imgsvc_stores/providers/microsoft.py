@@ -8,7 +8,7 @@ is cancelled. Staged blocks are invisible, and Azure deletes them after a week.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
@@ -16,7 +16,8 @@ import attrs
 from azure.core.exceptions import HttpResponseError
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock, ContentSettings
-from azure.storage.blob.aio import BlobServiceClient
+from azure.storage.blob.aio import BlobClient, BlobServiceClient
+from fsspec.asyn import AsyncFileSystem
 
 from imgsvc_core._runtime.private_names import BodiesOfAzure
 from imgsvc_core.errors import TargetError
@@ -26,6 +27,7 @@ from imgsvc_stores.failures import connection_failed, error_of_status, translati
 from imgsvc_stores.providers.http_bodies import Body, tracing_for
 from imgsvc_stores.providers.multipart import fits_one_request, send_parts
 from imgsvc_stores.providers.resolver import connector
+from imgsvc_stores.providers.unconfigured import UnconfiguredFileSystem
 
 _SETTINGS = {
     "Cache-Control": "cache_control",
@@ -55,35 +57,44 @@ async def connect(access: Access) -> MicrosoftSession:
         retry_total=0,
         permit_redirects=False,
     )
-    return MicrosoftSession(client, access.pace)
+    return MicrosoftSession(BlobFileSystem(client, access.pace))
 
 
 @attrs.frozen
 class MicrosoftSession:
     """Write blobs to the containers of one account."""
 
-    client: BlobServiceClient = attrs.field(repr=False)
-    pace: Callable[[], Awaitable[None]] = attrs.field(repr=False)
+    filesystem: BlobFileSystem = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         assert isinstance(spec, Microsoft)
+        path = f"{spec.container}/{name}"
         headers = {"Content-Type": content_type, **dict(spec.headers)}
-        return await translating(spec, self._upload(spec, name, data, headers), _translated)
+        write = self.filesystem._pipe_file(path, data, headers=headers, metadata=dict(spec.metadata))
+        await translating(spec, write, _translated)
+        return self.filesystem.url(path)
 
     async def close(self) -> None:
-        await self.client.close()
+        await self.filesystem.client.close()
 
-    async def _upload(self, spec: Microsoft, name: str, data: bytes, headers: Mapping[str, str]) -> str:
-        settings: dict[str, Any] = {_SETTINGS[header]: text for header, text in headers.items()}
-        how: dict[str, Any] = {
-            "metadata": dict(spec.metadata),
-            "content_settings": ContentSettings(**settings),
-        }
-        blob = self.client.get_blob_client(spec.container, name)
-        address: str = blob.url
-        if fits_one_request(data, Microsoft.part_bytes):
-            await blob.upload_blob(data, length=len(data), overwrite=True, **how)
-            return address
+
+class BlobFileSystem(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
+    """The containers of an account."""
+
+    def __init__(self, client: BlobServiceClient, pace: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(asynchronous=True)
+        self.client = client
+        self.pace = pace
+
+    async def _pipe_file(
+        self, path: str, value: bytes, *, headers: dict[str, str], metadata: dict[str, str], **more: Any
+    ) -> None:
+        settings: dict[str, Any] = {_SETTINGS[name]: text for name, text in headers.items()}
+        how: dict[str, Any] = {"metadata": metadata, "content_settings": ContentSettings(**settings)}
+        blob = self._blob(path)
+        if fits_one_request(value, Microsoft.part_bytes):
+            await blob.upload_blob(value, length=len(value), overwrite=True, **how)
+            return
         upload = uuid.uuid4().hex  # keeps concurrent writers of one blob apart
 
         async def stage(number: int, data: bytes) -> BlobBlock:
@@ -91,8 +102,16 @@ class MicrosoftSession:
             await blob.stage_block(block, data, length=len(data))
             return BlobBlock(block)
 
-        await blob.commit_block_list(await send_parts(data, Microsoft.part_bytes, stage, self.pace), **how)
+        await blob.commit_block_list(await send_parts(value, Microsoft.part_bytes, stage, self.pace), **how)
+
+    def url(self, path: str) -> str:
+        """Return the URL of a blob."""
+        address: str = self._blob(path).url
         return address
+
+    def _blob(self, path: str) -> BlobClient:
+        container, _, name = path.partition("/")
+        return self.client.get_blob_client(container, name)
 
 
 class _Transport(BodiesOfAzure, AioHttpTransport):  # type: ignore[misc]  # a base has no types

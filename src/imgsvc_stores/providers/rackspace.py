@@ -1,6 +1,6 @@
 """Rackspace Cloud Files: OpenStack Swift with Rackspace's own identity service and CDN.
 
-fsspec has no maintained backend for it. This writes by aiohttp.
+fsspec has no maintained backend for it. This is one over aiohttp, for writing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 import attrs
+from fsspec.asyn import AsyncFileSystem
 from yarl import URL
 
 from imgsvc_core.spec.store.declarations import Rackspace, StoreSpec
@@ -30,6 +31,7 @@ from imgsvc_stores.providers.responses import (
     translated,
 )
 from imgsvc_stores.providers.tokens import Tokens, readable
+from imgsvc_stores.providers.unconfigured import UnconfiguredFileSystem
 
 _IDENTITY = "https://identity.api.rackspacecloud.com"
 _DOMAIN = ".clouddrive.com"
@@ -51,43 +53,57 @@ async def connect(access: Access) -> RackspaceSession:
     except BaseException:
         await http.close()
         raise
-    return RackspaceSession(http, tokens)
+    return RackspaceSession(CloudFiles(http, tokens), http)
 
 
 @attrs.frozen
 class RackspaceSession:
     """Write objects to the containers of one account in one region."""
 
+    filesystem: CloudFiles = attrs.field(repr=False)
     http: aiohttp.ClientSession = attrs.field(repr=False)
-    tokens: Tokens[Token] = attrs.field(repr=False)
 
     async def write(self, spec: StoreSpec, name: str, data: bytes, content_type: str) -> str:
         assert isinstance(spec, Rackspace)
+        path = f"{spec.container}/{name}"
 
         async def write() -> str:
             # An object without a URL must not be written, so the URL is asked for first.
-            url = await self._url(spec, name)
-            headers = {"Content-Type": content_type, "ETag": (await md5(data)).hex()}
-            await self._ask("PUT", _STORAGE, f"{spec.container}/{name}", headers=headers, body=data)
+            url = await self.filesystem._url(path, secure=spec.secure)
+            await self.filesystem._pipe_file(path, data, content_type=content_type)
             return url
 
-        work = retry_with_new_token(self.tokens, write)
-        return await translating(spec, work, translated, self.tokens.secrets)
+        tokens = self.filesystem.tokens
+        return await translating(spec, retry_with_new_token(tokens, write), translated, tokens.secrets)
 
     async def close(self) -> None:
         await self.http.close()
 
-    async def _url(self, spec: Rackspace, name: str) -> str:
+
+class CloudFiles(UnconfiguredFileSystem, AsyncFileSystem):  # type: ignore[misc]  # a base has no types
+    """The containers of an account in a region."""
+
+    def __init__(self, http: aiohttp.ClientSession, tokens: Tokens[Token]) -> None:
+        super().__init__(asynchronous=True)
+        self.http = http
+        self.tokens = tokens
+
+    async def _pipe_file(self, path: str, value: bytes, *, content_type: str, **more: Any) -> None:
+        headers = {"Content-Type": content_type, "ETag": (await md5(value)).hex()}
+        await self._ask("PUT", _STORAGE, path, headers=headers, body=value)
+
+    async def _url(self, path: str, *, secure: bool = True) -> str:
         """Return the URL of an object in a container that is enabled for the CDN."""
+        container, _, name = path.partition("/")
         try:
-            found = await self._ask("HEAD", _CDN, spec.container)
+            found = await self._ask("HEAD", _CDN, container)
         except ResponseError as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise
             found = {}
-        place = found.get("X-Cdn-Ssl-Uri" if spec.secure else "X-Cdn-Uri")
+        place = found.get("X-Cdn-Ssl-Uri" if secure else "X-Cdn-Uri")
         if found.get("X-Cdn-Enabled", "").lower() != "true" or not place:
-            message = f"the container {spec.container!r} is not there, or not enabled for the CDN"
+            message = f"the container {container!r} is not there, or not enabled for the CDN"
             raise ResponseError(HTTPStatus.NOT_FOUND, "404", message)
         return f"{place.rstrip('/')}/{quote(name, safe='/~')}"
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -33,6 +33,7 @@ from imgsvc_stores.providers.multipart import fits_one_request, send_parts, uplo
 from imgsvc_stores.providers.resolver import DaemonThreadResolver
 from imgsvc_stores.providers.responses import retry_with_new_token
 from imgsvc_stores.providers.tokens import Tokens
+from imgsvc_stores.providers.unconfigured import UnconfiguredFileSystem
 
 _NO_FILE = (None, None, os.devnull, None)
 _ALONE = {
@@ -43,15 +44,8 @@ _HOST_LABEL = re.compile(r"[a-z0-9-]{1,63}")
 _TEMPORARY_CODES = frozenset({"OperationAborted", "RequestTimeout", "SlowDown"})
 
 
-class ObjectFileSystem(s3fs.S3FileSystem):  # type: ignore[misc]  # a base has no types
-    """The buckets of a server. It has no protocol, so that only explicit settings apply.
-
-    fsspec adds settings by the protocols of a class, from its configuration files and from variables like
-    ``FSSPEC_S3_TOKEN``. Those settings belong to the operator, and the credentials here belong to a client.
-    """
-
-    protocol: ClassVar[tuple[str, ...]] = ()
-    cachable: ClassVar[bool] = False
+class ObjectFileSystem(UnconfiguredFileSystem, s3fs.S3FileSystem):  # type: ignore[misc]  # a base has no types
+    """The buckets of a server."""
 
 
 @attrs.frozen
