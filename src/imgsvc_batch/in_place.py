@@ -21,8 +21,8 @@ from imgsvc_batch.objects import replace_object
 from imgsvc_batch.results import remove, unwritable
 from imgsvc_batch.work import TaskResult
 from imgsvc_core import FORMATS, TargetError
-from imgsvc_core.sources import is_url, missing_package, object_info, open_filesystem, reason_of, shown_url
-from imgsvc_core.targets import changed_meanwhile, replace_file, stamp_of
+from imgsvc_core.sources import is_url, object_info, open_filesystem, shown_url
+from imgsvc_core.targets import changed_meanwhile, replace_file, stamp_of, writing_to
 
 _PUTS_AT_ONCE = 16
 
@@ -111,7 +111,7 @@ def _replace_file(item: Input, staged: str) -> tuple[str, tuple[str, ...]]:
 def _replace_object(item: Input, event: Event, staged: str) -> str:
     """Replace an object by one put, and return its new stamp."""
     url = item.location
-    try:
+    with writing_to(url):
         fs, place = open_filesystem(url)
         before = object_info(fs, place)
         if _plain(stamp_of_object(before)) != _plain(item.stamp):
@@ -120,12 +120,6 @@ def _replace_object(item: Input, event: Event, staged: str) -> str:
         replace_object(fs, place, Path(staged).read_bytes(), media_type, before)
         fs.invalidate_cache()
         return stamp_of_object(object_info(fs, place))
-    except TargetError:
-        raise
-    except ImportError as error:
-        raise missing_package("Target", url, error) from error
-    except Exception as error:  # every store has errors of its own
-        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
 
 
 def _plain(stamp: str) -> str:

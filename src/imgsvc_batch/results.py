@@ -8,8 +8,8 @@ import secrets
 
 from imgsvc_core import NameCollision, TargetError
 from imgsvc_core.errors import os_reason
-from imgsvc_core.sources import missing_package, open_filesystem, reason_of, shown_url
-from imgsvc_core.targets import put_object, sync
+from imgsvc_core.sources import open_filesystem, shown_url
+from imgsvc_core.targets import put_object, sync, writing_to
 
 
 def check_path(path: str) -> None:
@@ -41,25 +41,18 @@ def write_object(target: str, path: str, data: bytes, media_type: str, *, replac
         TargetError: the store refuses it.
     """
     url = f"{target.rstrip('/')}/{path}"
-    try:
+    with writing_to(url):
         fs, place = open_filesystem(url)
         if not replace and fs.exists(place):
             if fs.size(place) == len(data) and fs.cat_file(place) == data:
                 return False
             raise taken(shown_url(url))
-        if put_object(fs, place, data, media_type):
-            return True
-        folder = place.rpartition("/")[0]
-        fs.makedirs(folder, exist_ok=True)
-        unfinished = f"{folder}/.imgsvc-batch-{secrets.token_hex(8)}"
-        fs.pipe_file(unfinished, data)
-        fs.mv(unfinished, place)
-    except NameCollision:
-        raise
-    except ImportError as error:
-        raise missing_package("Target", url, error) from error
-    except Exception as error:  # every store has errors of its own
-        raise TargetError(f"Target '{shown_url(url)}' cannot be written: {reason_of(error, url)}.") from error
+        if not put_object(fs, place, data, media_type):
+            folder = place.rpartition("/")[0]
+            fs.makedirs(folder, exist_ok=True)
+            unfinished = f"{folder}/.imgsvc-batch-{secrets.token_hex(8)}"
+            fs.pipe_file(unfinished, data)
+            fs.mv(unfinished, place)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import urllib.error
@@ -19,26 +20,20 @@ _MAX_BYTES = 1 << 26
 
 @attrs.frozen
 class Document:
-    """An answer that is no picture. ``value`` is the value of JSON: an object or an array."""
+    """An answer that is no picture. Those with the same ``content`` say the same."""
 
     media_type: str
     size: int
-    value: dict[str, Any] | list[Any] | None = None
+    content: Any
 
     @classmethod
     def read(cls, media_type: str, data: bytes) -> Document:
-        """Return what an answer contains."""
-        try:
+        """Return what an answer contains: the object or array of JSON, or its type and size."""
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(data)
-        except (ValueError, RecursionError):
-            value = None
-        return cls(media_type, len(data), value if isinstance(value, dict | list) else None)
-
-    def is_like(self, other: Document) -> bool:
-        """Return True if both are the same JSON, or have the same type and size and are no JSON."""
-        if self.value is not None or other.value is not None:
-            return self.value == other.value
-        return (self.media_type, self.size) == (other.media_type, other.size)
+            if isinstance(value, dict | list):
+                return cls(media_type, len(data), value)
+        return cls(media_type, len(data), (media_type, len(data)))
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +74,7 @@ class Comparison:
     def verdict(self, threshold: float) -> str:
         """Return what a person should know: "same", or what is different."""
         if self.old.document is not None and self.new.document is not None:
-            return "same" if self.old.document.is_like(self.new.document) else "other document"
+            return "same" if self.old.document.content == self.new.document.content else "other document"
         if self.old.info is None and self.new.info is None:
             return "same" if self.old.problem == self.new.problem else "other error"
         if self.new.info is None:

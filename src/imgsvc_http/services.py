@@ -161,7 +161,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             process=process,
             cache=await stack.enter_async_context(_cache(settings, process, db, held)),
             origins=origins,
-            fallback=_fallback(settings),
+            fallback=load_fallback(settings.delivery.fallback),
             metrics=metrics,
             requests=requests,
             access_log=AccessLog(settings.monitoring.access_log, metrics),
@@ -179,11 +179,6 @@ async def _open_database(stack: contextlib.AsyncExitStack, settings: Settings) -
     held = await stack.enter_async_context(Lease.open(db))
     await _check_accounts(db, settings.delivery.paying)
     return db, held
-
-
-def _fallback(settings: Settings) -> Fallback | None:
-    path = settings.delivery.fallback
-    return None if path is None else load_fallback(path)
 
 
 def _open_sources(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from imgsvc_cli.administration import administrative, now, unknown
+from imgsvc_cli.administration import administrative, check_account, now
 from imgsvc_cli.service_settings import service_packages
 
 if TYPE_CHECKING:
@@ -51,10 +51,9 @@ async def purge(
         from imgsvc_http.cache.opening import open_place_tier
         from imgsvc_http.state import accounts
 
-    known = [account.id for account in await accounts.list_all(db)]
-    if account_id is not None and account_id not in known:
-        raise unknown("account", account_id)
-    of = known if account_id is None else [account_id]
+    if account_id is not None:
+        await check_account(db, account_id)
+    of = [account.id for account in await accounts.list_all(db)] if account_id is None else [account_id]
     digests = [purges.EVERYTHING] if source is None else [source_digest(id_, source) for id_ in of]
     tier, deleted = open_place_tier(settings), 0
     for digest in digests:

@@ -10,6 +10,7 @@ from imgsvc_core.targets.writing import (
     stamp_of,
     store_of,
     sync,
+    writing_to,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "stamp_of",
     "store_of",
     "sync",
+    "writing_to",
 ]

@@ -259,11 +259,20 @@ def _uploading(url: str, media_type: str) -> Iterator[BinaryIO]:
     """Collect the bytes first, because object stores write an unfinished object when it is closed."""
     buffer = io.BytesIO()
     yield buffer
-    try:
+    with writing_to(url):
         fs, path = open_filesystem(url)
         if not put_object(fs, path, buffer.getvalue(), media_type):
             with fs.open(path, "wb") as file:
                 file.write(buffer.getbuffer())
+
+
+@contextlib.contextmanager
+def writing_to(url: str) -> Iterator[None]:
+    """Raise whatever fails in the block as the error of a target, or of a package that is not installed."""
+    try:
+        yield
+    except TargetError:
+        raise
     except ImportError as error:
         raise missing_package("Target", url, error) from error
     except Exception as error:  # packages of stores raise anything

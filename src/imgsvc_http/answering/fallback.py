@@ -21,8 +21,10 @@ class Fallback:
     content_type: str
 
 
-def load_fallback(file: Path) -> Fallback:
-    """Return the picture of a file; raise `SpecError` if it is none."""
+def load_fallback(file: Path | None) -> Fallback | None:
+    """Return the picture of a file, if there is one; raise `SpecError` if it is no picture."""
+    if file is None:
+        return None
     try:
         body = file.read_bytes()
         row = FORMATS[imgsvc_core.inspect(body).format]

@@ -11,6 +11,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.spec.declaring import Integer
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import Parameter, path_parameter
 from imgsvc_http.call import Call
@@ -18,8 +19,6 @@ from imgsvc_http.routing import Route
 from imgsvc_http.webhooks import records
 from imgsvc_http.webhooks.records import STATUSES, Webhook
 
-_USUAL, _MOST = 50, 100
-_MOST_OFFSET = 10**9
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 
 
@@ -93,13 +92,13 @@ def _end(text: str) -> datetime:
     return moment.replace(hour=23, minute=59, second=59, microsecond=999_999)
 
 
-def _integer(least: int, most: int) -> Callable[[str], int]:
+def _number(doc: str, kind: Integer, **more: int) -> _Query:
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+        if not (text.isascii() and text.isdigit()):
             raise ValueError(text)
-        return int(text)
+        return kind.parse(int(text))
 
-    return read
+    return _Query(doc, kind.expectation, {**kind.schema(), **more}, read)
 
 
 _LISTED, _ANY = ", ".join(STATUSES), "|".join(STATUSES)
@@ -114,18 +113,8 @@ _QUERY = {
     ),
     "start": _Query("Accepted at this time or later: UTC, ISO 8601.", _MOMENT, _DATE, _moment),
     "end": _Query("Accepted at this time or earlier: UTC, ISO 8601.", _MOMENT, _DATE, _end),
-    "offset": _Query(
-        "How many to skip.",
-        f"integer within 0 to {_MOST_OFFSET} range",
-        {"type": "integer", "minimum": 0, "maximum": _MOST_OFFSET},
-        _integer(0, _MOST_OFFSET),
-    ),
-    "limit": _Query(
-        "How many to return.",
-        f"integer within 1 to {_MOST} range",
-        {"type": "integer", "minimum": 1, "maximum": _MOST, "default": _USUAL},
-        _integer(1, _MOST),
-    ),
+    "offset": _number("How many to skip.", Integer(0, 10**9)),
+    "limit": _number("How many to return.", Integer(1, 100), default=50),
 }
 _ARGUMENTS = {"status": "statuses"}
 

@@ -118,11 +118,7 @@ CACHE_PLACE_ENTRIES = Metric(
     "imgsvc_cache_place_entries", "gauge", "Cached pictures in the folder or bucket.", together="any"
 )
 
-METRICS = (
-    REQUESTS, ERRORS, SECONDS, PHASE_SECONDS, RECEIVED, SENT, QUEUE, QUEUE_OLDEST, RUNNING, WORKER_ENDS,
-    LOST_LINES, WEBHOOKS, WEBHOOK_OLDEST, DISK_FREE, DISK, CACHE_ANSWERS, CACHE_EVICTIONS, CACHE_ERRORS,
-    CACHE_MEMORY, CACHE_MEMORY_ENTRIES, CACHE_PLACE, CACHE_PLACE_ENTRIES,
-)  # fmt: skip
+METRICS = tuple(item for item in globals().values() if isinstance(item, Metric))
 """All metrics, in the order of documentation."""
 
 _DECLARED = {declared.name: declared for declared in METRICS}

@@ -201,7 +201,6 @@ def open_pool(
 ) -> ForkedWorkers:
     """Return the pool of a process as the settings have it. `ForkedWorkers.start` starts its workers."""
     workers, most = process.part_of(sizing.workers), process.part_of(sizing.most_workers)
-    process.running[process.number] = 0  # a process that died has left its number
     queue = FairQueue(
         workers,
         extra=most - workers,
