@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, or_, select, update
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.state.database import counting, reading, writing
+from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
 from imgsvc_http.state.tables import ApiKeyRow
 from imgsvc_http.state.validation import check_text
@@ -86,13 +87,8 @@ def create_in(
 create = writing(create_in)
 
 
-@reading
-def list_all(connection: Connection, account_id: str | None = None) -> list[ApiKey]:
-    """Return the keys of an account or of all accounts, oldest first, revoked ones included."""
-    query = select(*_COLUMNS).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
-    if account_id is not None:
-        query = query.where(ApiKeyRow.account_id == account_id)
-    return [ApiKey(**row) for row in connection.execute(query).mappings()]
+list_all = Owned(ApiKeyRow, ApiKey).list_all
+"""Lists keys, revoked ones included."""
 
 
 @writing

@@ -1,4 +1,4 @@
-"""Things that an account uploads and refers to by their ids: list, get, delete."""
+"""Things that belong to accounts, which refer to them by their ids: list, get, delete."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ class Owned(Generic[T]):
         self._shown = shown
         self._columns = tuple(getattr(row, name) for name in attrs.fields_dict(shown))
 
-    async def list_all(self, db: Database, account_id: str) -> list[T]:
-        """Return all of an account, oldest first."""
-        query = select(*self._columns).where(self._row.account_id == account_id)
-        query = query.order_by(self._row.created_at, self._row.id)
+    async def list_all(self, db: Database, account_id: str | None = None) -> list[T]:
+        """Return all of an account or of all accounts, oldest first."""
+        query = select(*self._columns).order_by(self._row.created_at, self._row.id)
+        if account_id is not None:
+            query = query.where(self._row.account_id == account_id)
         return await db.reading(lambda c: [self._shown(**row) for row in c.execute(query).mappings()])
 
     async def get(self, db: Database, account_id: str, id_: str) -> T | None:

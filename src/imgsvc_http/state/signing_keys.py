@@ -9,6 +9,7 @@ import attrs
 from sqlalchemy import Connection, insert, select, update
 
 from imgsvc_http.state.database import counting, reading, writing
+from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import SigningKeyRow
 from imgsvc_http.state.validation import check_text
 from imgsvc_http.state.vault import Vault
@@ -54,13 +55,8 @@ def create(
     return KeyWithSecret(key, secret)
 
 
-@reading
-def list_all(connection: Connection, account_id: str | None = None) -> list[SigningKey]:
-    """Return the keys of an account or of all accounts, oldest first, revoked ones included."""
-    query = select(*_COLUMNS).order_by(SigningKeyRow.created_at, SigningKeyRow.id)
-    if account_id is not None:
-        query = query.where(SigningKeyRow.account_id == account_id)
-    return [SigningKey(**row) for row in connection.execute(query).mappings()]
+list_all = Owned(SigningKeyRow, SigningKey).list_all
+"""Lists keys, revoked ones included."""
 
 
 @writing

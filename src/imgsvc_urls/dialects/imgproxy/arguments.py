@@ -31,7 +31,7 @@ _MAX_TEXT = 200
 
 @attrs.frozen
 class Argument:
-    """What an argument accepts. ``read`` raises `ValueError` if a text is not as ``expected``."""
+    """What an argument accepts. ``read`` raises `KeyError` or `ValueError` for anything else."""
 
     read: Callable[[str], Any]
     expected: str
@@ -40,7 +40,7 @@ class Argument:
         """Return the value of an argument."""
         try:
             return self.read(text)
-        except ValueError:
+        except (KeyError, ValueError):
             message = f"Option '{name}' must be {self.expected}, got {shown(text)}."
             raise DialectError(message, status=NOT_FOUND) from None
 
@@ -95,13 +95,6 @@ def _hex_color(text: str) -> Color:
     return Color.parse(text)
 
 
-def _format(text: str) -> str:
-    try:
-        return FORMATS[text]
-    except KeyError:
-        raise ValueError(text) from None
-
-
 def _text(text: str) -> str:
     if not 0 < len(text) <= _MAX_TEXT or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", text):
         raise ValueError(text)
@@ -125,7 +118,7 @@ BYTE = Argument(whole_within(0, 255), "three integers within 0 to 255 range, or 
 COLOR = Argument(_hex_color, "a hex color RGB or RRGGBB")
 ANGLE = Argument(_angle, "a multiple of 90")
 TYPE = Argument(one_of(_RESIZING_TYPES), f"one of {', '.join(_RESIZING_TYPES)}")
-FORMAT = Argument(_format, f"one of {', '.join(FORMATS)}")
+FORMAT = Argument(FORMATS.__getitem__, f"one of {', '.join(FORMATS)}")
 TIME = Argument(whole_within(0, 2**53), "a Unix time")
 NAME = Argument(_text, f"a file name of at most {_MAX_TEXT} characters")
 BASE64_NAME = Argument(_base64_text, "a file name in URL-safe base64")

@@ -40,7 +40,7 @@ _POSITIONS = {
 
 @attrs.frozen
 class Argument:
-    """What an argument of a modifier accepts. ``read`` raises `ValueError` for anything else."""
+    """What an argument of a modifier accepts. ``read`` raises `KeyError` or `ValueError` for the rest."""
 
     read: Callable[[str], Any]
     expected: str
@@ -63,14 +63,7 @@ def _number(minimum: float, maximum: float, *, whole: bool = False, required: bo
 
 def _word(words: Mapping[str, Any] | Iterable[str]) -> Argument:
     values = words if isinstance(words, Mapping) else {word: word for word in words}
-
-    def read(text: str) -> Any:
-        try:
-            return values[text]
-        except KeyError:
-            raise ValueError(text) from None
-
-    return Argument(read, f"one of {', '.join(values)}")
+    return Argument(values.__getitem__, f"one of {', '.join(values)}")
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -82,10 +75,9 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _position(text: str) -> str:
-    return _POSITIONS_WORD.read(text.replace("-", " ", 1))  # type: ignore[no-any-return]
+    return _POSITIONS[text.replace("-", " ", 1)]
 
 
-_POSITIONS_WORD = _word(_POSITIONS)
 _SIDE = _number(1, math.inf, whole=True)
 _EDGE = _number(0, 10_000, whole=True)
 _FACTOR = _number(0, math.inf)
@@ -198,5 +190,5 @@ def _argument(name: str, argument: Argument, text: str) -> Any:
         return None
     try:
         return argument.read(text)
-    except ValueError:
+    except (KeyError, ValueError):
         raise DialectError(f"Modifier '{name}' must be {argument.expected}, got {shown(text)}.") from None
