@@ -13,13 +13,14 @@ from typing import Any
 import attrs
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_http.cache.claims import Claims
+from imgsvc_http.cache import claims
 from imgsvc_http.cache.entries import CacheState, Entry, Made, Unchanged, source_digest
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.memory import MemoryTier
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING, Purges
 from imgsvc_http.runtime.shared_memory import ChangeMark
+from imgsvc_http.state.lease import Lease
 from imgsvc_stores.single_flight import SingleFlight
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Cache:
     Args:
         memory_bytes: the most memory of entries.
         place: the tier in a folder or bucket.
-        claims: keep processes that share the place from making the same picture at the same time.
+        lease: that of this process, if others share the place: none makes what another one makes already.
         fresh: bounds of freshness, which callers apply to what sources say.
         stale_seconds: how long after its freshness a picture is answered while its source is asked.
         stale_error_seconds: how long it is answered if its source cannot be asked.
@@ -61,7 +62,7 @@ class Cache:
         *,
         memory_bytes: int,
         place: PlaceTier | None = None,
-        claims: Claims | None = None,
+        lease: Lease | None = None,
         fresh: FreshnessBounds,
         stale_seconds: float,
         stale_error_seconds: float,
@@ -74,7 +75,7 @@ class Cache:
         self.memory = MemoryTier(memory_bytes)
         self.place = place
         self.freshness_bounds = fresh
-        self._claims = claims
+        self._lease = lease
         self._stale_seconds = stale_seconds
         self._stale_error_seconds = stale_error_seconds
         self._is_gone = is_gone
@@ -214,7 +215,7 @@ class Cache:
 
     async def _produce_alone(self, order: _Order, known: Entry | None) -> CacheResult:
         """Produce while no other node does; return what another node made meanwhile."""
-        if self._claims is None:
+        if self._lease is None:
             return await self._produce(order, known)
         claim = contextlib.AsyncExitStack()
         made: Entry | None = None
@@ -226,7 +227,7 @@ class Cache:
                 made = found
             return made is not None
 
-        await claim.enter_async_context(self._claims.held(order.key, is_made))
+        await claim.enter_async_context(claims.held(self._lease, order.key, is_made))
         try:
             if made is not None or await is_made():
                 assert made is not None

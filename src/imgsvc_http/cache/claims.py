@@ -11,7 +11,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import attrs
 from sqlalchemy import Connection, delete
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -24,44 +23,35 @@ _log = logging.getLogger(__name__)
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.02, 0.25
 
 
-@attrs.frozen
-class Claims:
-    """Gives claims of keys to one process at a time.
+@contextlib.asynccontextmanager
+async def held(lease: Lease, key: str, is_made: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+    """Hold the claim of a key for the holder of a lease during the block.
 
-    Args:
-        lease: the lease of this process.
+    While another process holds it, wait, and go on without the claim as soon as ``is_made`` returns True: the
+    other process has made the picture.
     """
+    if not await _taken(lease, key, is_made):
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, SQLAlchemyError):  # it ends with the lease
+            await _give_up(lease.db, key, lease.holder)
 
-    lease: Lease
 
-    @contextlib.asynccontextmanager
-    async def held(self, key: str, is_made: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-        """Hold the claim of a key during the block.
-
-        While another process holds it, wait, and go on without the claim as soon as ``is_made`` returns True:
-        the other process has made the picture.
-        """
-        if not await self._taken(key, is_made):
-            yield
-            return
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError, SQLAlchemyError):  # it ends with the lease
-                await _give_up(self.lease.db, key, self.lease.holder)
-
-    async def _taken(self, key: str, is_made: Callable[[], Awaitable[bool]]) -> bool:
-        look = _FIRST_LOOK_SECONDS
-        try:
-            while not await take(self.lease.db, key, self.lease.holder):
-                if await is_made():
-                    return False
-                await asyncio.sleep(look)
-                look = min(2 * look, _LONGEST_LOOK_SECONDS)
-        except (OSError, SQLAlchemyError) as error:
-            _log.warning("The database gives no claim, so this node computes alone: %s", type(error).__name__)
-            return False
-        return True
+async def _taken(lease: Lease, key: str, is_made: Callable[[], Awaitable[bool]]) -> bool:
+    look = _FIRST_LOOK_SECONDS
+    try:
+        while not await take(lease.db, key, lease.holder):
+            if await is_made():
+                return False
+            await asyncio.sleep(look)
+            look = min(2 * look, _LONGEST_LOOK_SECONDS)
+    except (OSError, SQLAlchemyError) as error:
+        _log.warning("The database gives no claim, so this node computes alone: %s", type(error).__name__)
+        return False
+    return True
 
 
 @counting

@@ -9,7 +9,6 @@ from functools import partial
 
 from imgsvc_http.cache import purges
 from imgsvc_http.cache.cache import Cache
-from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.freshness import FreshnessBounds
 from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.cache.purging import watch
@@ -55,7 +54,7 @@ async def open_cache(
     cache = Cache(
         memory_bytes=memory_bytes,
         place=place,
-        claims=None if place is None or alone else Claims(lease),
+        lease=None if place is None or alone else lease,
         fresh=FreshnessBounds(
             default_seconds=own.default_seconds, min_seconds=own.min_seconds, max_seconds=own.max_seconds
         ),

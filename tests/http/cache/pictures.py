@@ -9,10 +9,10 @@ import attrs
 
 from imgsvc_http.cache import Cache, CacheResult, Entry, Freshness, FreshnessBounds, Made, Picture, Unchanged
 from imgsvc_http.cache.cache import PurgesAfter
-from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import entry_key
 from imgsvc_http.cache.place_tier import PlaceTier
 from imgsvc_http.runtime.shared_memory import ChangeMark
+from imgsvc_http.state.lease import Lease
 
 START = 1_795_000_000.0
 FRESH, STALE, FAILING = 60.0, 30.0, 600.0
@@ -98,7 +98,7 @@ def new_cache(
     *,
     memory_bytes: int = 2**20,
     place: PlaceTier | None = None,
-    claims: Claims | None = None,
+    lease: Lease | None = None,
     purges_after: PurgesAfter | None = None,
     changes: ChangeMark | None = None,
 ) -> Cache:
@@ -108,7 +108,7 @@ def new_cache(
     return Cache(
         memory_bytes=memory_bytes,
         place=place,
-        claims=claims,
+        lease=lease,
         fresh=FreshnessBounds(default_seconds=FRESH, min_seconds=0, max_seconds=3600),
         stale_seconds=STALE,
         stale_error_seconds=FAILING,

@@ -14,7 +14,6 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from imgsvc_http.cache import Cache, claims, purges
-from imgsvc_http.cache.claims import Claims
 from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.place_tier import CALL_SECONDS, PlaceTier
 from imgsvc_http.cache.purges import EVERYTHING
@@ -35,7 +34,7 @@ async def node(
     async with await Database.open(url) as db, Lease.open(db) as lease:
         tier = PlaceTier(Folder(f"file://{folder}", CALL_SECONDS), 2**24, clock=clock)
         cache = new_cache(
-            clock, place=tier, claims=Claims(lease), purges_after=partial(purges.after, db), changes=changes
+            clock, place=tier, lease=lease, purges_after=partial(purges.after, db), changes=changes
         )
         try:
             yield cache, db
@@ -108,7 +107,7 @@ async def test_the_claim_of_a_dead_process_ends_with_its_lease(db: Database) -> 
     await dead.renew()
     assert await claims.take(db, key, dead.holder)
     async with Lease.open(db) as lease:
-        async with Claims(lease).held(key, is_made):
+        async with claims.held(lease, key, is_made):
             assert dead.holder not in await holders(db)
             assert not await claims.take(db, key, "another")
         assert await claims.take(db, key, "another")
