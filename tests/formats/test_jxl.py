@@ -30,9 +30,11 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from tests.formats.probing import facts
-from tests.support import libjxl
+from tests.formats.test_profiles import SRGB, table
+from tests.formats.test_profiles import profile as matrix_profile
+from tests.support import libjxl, photos
 from tests.support.encoded import encoded, frames, gray, photo, profile, transparent
-from tests.support.handmade import vips
+from tests.support.handmade import pillow, vips
 
 _EXIF = Image.Exif()
 _EXIF[0x8298] = "Ada"
@@ -397,3 +399,17 @@ def test_cut_files_are_damaged(name: str) -> None:
     for length in range(60, len(data) - 1, max(1, len(data) // 25)):
         with pytest.raises(CorruptImage):
             imgsvc.process(data[:length], {"output": {"format": "apng"}}).data  # noqa: B018
+
+
+@pytest.mark.parametrize("bands", [1, 3])
+def test_a_profile_beside_loss_is_none_of_the_decoded_pixels(bands: int) -> None:
+    """libjxl decodes such pictures to linear light, in which dark colors of 8 bits have few levels."""
+    curve = table(np.linspace(0, 1, 256) ** 1.5)
+    icc = matrix_profile(curve, SRGB, kTRC=curve)
+    icc = icc if bands == 3 else icc.replace(b"mntrRGB XYZ ", b"mntrGRAYXYZ ")
+    pixels = photos.coffee()[::4, ::4, :bands]
+    source = libjxl.encode(pixels, distance=0.2, profile=icc)
+    assert facts(source).profile
+    exact = imgsvc.process(pillow(np.squeeze(pixels), "PNG", icc_profile=icc)).to_numpy().astype(int)
+    found = imgsvc.process(source, {"output": {"format": "png"}}).to_numpy()
+    assert np.abs(found - exact).mean() < 3

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.formats.jxl.bits import BitReader, Distribution
+from imgsvc_core.formats.jxl.bits import ENUM, BitReader, BitWriter, Distribution
 from imgsvc_core.formats.rgb_space import (
     BT2020,
     DISPLAY_P3,
@@ -39,6 +39,7 @@ _COORDINATES: tuple[Distribution, ...] = ((0, 19), (524_288, 19), (1_048_576, 20
 _NITS = 255.0  # the luminance of white that pictures have by default
 _WEIGHTS = (15, 55, 210)  # of upsampling by 2, 4 and 8
 _OPSIN_NUMBERS = 16
+_RELATIVE = 1  # a rendering intent
 
 
 @frozen
@@ -289,3 +290,15 @@ def _skip_transforms(reader: BitReader, *, xyb: bool) -> int:
         given = reader.bits(3)
         reader.skip(16 * sum(count for bit, count in enumerate(_WEIGHTS) if given >> bit & 1))
     return reader.position
+
+
+def add_srgb(writer: BitWriter, *, gray: bool) -> None:
+    """Add the color encoding of sRGB, or of gray with the same curve and white."""
+    writer.bits(int(not gray), 1)  # everything is as usual
+    if gray:
+        writer.bits(0, 1)  # there is no profile
+        writer.u32(GRAY, *ENUM)
+        writer.u32(D65, *ENUM)
+        writer.bits(0, 1)  # the curve is a number of a list
+        writer.u32(SRGB_CURVE, *ENUM)
+        writer.u32(_RELATIVE, *ENUM)

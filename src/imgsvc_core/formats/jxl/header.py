@@ -7,8 +7,8 @@ from fractions import Fraction
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox, read_boxes
 from imgsvc_core.formats.info import ImageInfo
-from imgsvc_core.formats.jxl.bits import BitReader, Codestream
-from imgsvc_core.formats.jxl.codestream import BLACK, START, Header
+from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
+from imgsvc_core.formats.jxl.codestream import BLACK, START, Header, add_srgb
 from imgsvc_core.formats.jxl.codestream import read_header as read_codestream
 from imgsvc_core.formats.jxl.frames import read_frames
 from imgsvc_core.formats.jxl.icc import read_profile
@@ -80,6 +80,20 @@ def profile_of(header: JxlHeader) -> bytes | None:
     if header.profile or not header.picture.colors.profile:
         return header.profile
     return read_profile(BitReader(header.codestream, header.picture.end))
+
+
+def in_srgb(header: JxlHeader) -> bytes:
+    """Return the codestream with the numbers of sRGB instead of its profile."""
+    picture, codestream = header.picture, header.codestream
+    whole, head = codestream.read(0, codestream.size), BitWriter()
+    start, end = picture.places.color
+    head.copy(whole, 0, start)
+    add_srgb(head, gray=picture.colors.gray)
+    head.copy(whole, end, picture.end)
+    bits = BitReader(codestream, picture.end)
+    read_profile(bits)
+    bits.align()
+    return head.data() + whole[bits.position // 8 :]
 
 
 def _read_parts(reader: HeaderReader) -> tuple[tuple[FileBox, ...], tuple[tuple[int, int], ...]]:

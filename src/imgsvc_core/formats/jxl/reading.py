@@ -11,7 +11,7 @@ from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.jxl import Jxl
-from imgsvc_core.formats.jxl.header import JxlHeader, profile_of
+from imgsvc_core.formats.jxl.header import JxlHeader, in_srgb, profile_of
 from imgsvc_core.formats.metadata import EXIF, XMP
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
@@ -33,12 +33,15 @@ def read(picture: Jxl, settings: LoadSettings) -> pyvips.Image:
 
     info, header = picture.info, picture.header
     all_frames = settings.all_frames and info.animated
-    fields: dict[str, bytes | None] = {PROFILE: profile_of(header)}
+    # Without a color management of its own, libjxl decodes lossy pictures with a profile to linear light.
+    lossy = header.picture.xyb and header.picture.colors.profile
+    source = in_srgb(header) if lossy else picture.source.read()
+    fields: dict[str, bytes | None] = {PROFILE: None if lossy else profile_of(header)}
     if settings.metadata:
         fields |= read_metadata(picture.header_reader, header)
     with decoder("jxl"):
         pixels = imagecodecs.jpegxl_decode(
-            picture.source.read(), index=None if all_frames else 0, keeporientation=True, numthreads=1
+            source, index=None if all_frames else 0, keeporientation=True, numthreads=1
         )
     frames = info.frames if all_frames else 1
     if not info.alpha and pixels.ndim > 2 and pixels.shape[-1] != 3:

@@ -14,8 +14,8 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.format import SavedFacts
-from imgsvc_core.formats.jxl.bits import ENUM, BitReader, BitWriter, Codestream
-from imgsvc_core.formats.jxl.codestream import D65, GRAY, PLAYS, RATE, RATE_DIVISOR, SRGB_CURVE
+from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
+from imgsvc_core.formats.jxl.codestream import PLAYS, RATE, RATE_DIVISOR, add_srgb
 from imgsvc_core.formats.jxl.codestream import read_header as read_codestream
 from imgsvc_core.formats.jxl.frames import DURATION, read_frames
 from imgsvc_core.formats.jxl.header import read_header
@@ -29,7 +29,6 @@ from imgsvc_core.formats.vips import to_array
 START = make_box(b"JXL ", b"\r\n\x87\n") + make_box(b"ftyp", b"jxl \0\0\0\0jxl ")
 _LEVEL_10 = make_box(b"jxll", b"\x0a")
 _MILLISECONDS = 1000
-_RELATIVE = 1  # a rendering intent
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts:
@@ -106,7 +105,7 @@ def _with_headers(codestream: bytes, *, deep: bool, delays: list[int], plays: in
     if deep:
         start, end = header.places.color
         head.copy(codestream, copied, start)
-        _add_srgb(head, gray=header.colors.gray)
+        add_srgb(head, gray=header.colors.gray)
         copied = end
     head.copy(codestream, copied, header.end)
     if not delays:
@@ -129,15 +128,3 @@ def _add_animation(writer: BitWriter, plays: int) -> None:
     writer.u32(1, *RATE_DIVISOR)
     writer.u32(plays, *PLAYS)
     writer.bits(0, 1)
-
-
-def _add_srgb(writer: BitWriter, *, gray: bool) -> None:
-    """Add the color encoding of sRGB, or of gray with the same curve and white."""
-    writer.bits(int(not gray), 1)  # everything is as usual
-    if gray:
-        writer.bits(0, 1)  # there is no profile
-        writer.u32(GRAY, *ENUM)
-        writer.u32(D65, *ENUM)
-        writer.bits(0, 1)  # the curve is a number of a list
-        writer.u32(SRGB_CURVE, *ENUM)
-        writer.u32(_RELATIVE, *ENUM)
