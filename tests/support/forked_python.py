@@ -163,6 +163,9 @@ def take_over(arguments: Sequence[str], folder: str, environment: Mapping[str, s
 
 
 if __name__ == "__main__":
+    from tests.support.used_database import use_database
+
     forking, further = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
     ready = ForkedWorkers.load()
+    use_database()
     serve(forking, (*_LOADED, *further), functools.partial(_become, workers=ready, loaded=further))

@@ -89,6 +89,9 @@ def _become_service(message: bytes, streams: list[int], workers: ForkedWorkers) 
 
 
 if __name__ == "__main__":
+    from tests.support.used_database import use_database  # after what workers need
+
     ready = ForkedWorkers.load()
+    use_database()
     become = functools.partial(_become_service, workers=ready)
     serve(socket.socket(fileno=int(sys.argv[1])), _LOADED, become)
