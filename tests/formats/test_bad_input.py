@@ -557,13 +557,13 @@ def test_svg_reaches_no_file(tmp_path: Any) -> None:
 MAZES = {
     "jpeg segments": b"\xff\xd8" + b"\xff\xe0\0\x02" * 2_000_000,
     "jpeg stray bytes": b"\xff\xd8\xff" + b"\xff\0" * 4_000_000,
-    "png chunks": png(5, 5)[:33] + chunk(b"tEXt", b"") * 700_000,
+    "png chunks": png(5, 5)[:33] + chunk(b"tEXt", b"") * 180_000,
     "gif blocks": gif(5, 5, 0)[:-1] + b"\x21\xfe" + b"\x01" * 8_000_000,
-    "gif frames": gif(5, 5, 400_000),
-    "webp chunks": b"RIFF" + struct.pack("<I", 4 + 18 + 8 * 900_000) + webp(5, 5, 5, 5)[8:30]
-    + b"XXXX\0\0\0\0" * 900_000,
-    "jp2 boxes": b"\0\0\0\x0cjP  \r\n\x87\n" + b"\0\0\0\x08free" * 900_000,
-    "heic boxes": b"\0\0\0\x14ftypheic\0\0\0\0mif1" + b"\0\0\0\x08free" * 900_000,
+    "gif frames": gif(5, 5, 100_000),
+    "webp chunks": b"RIFF" + struct.pack("<I", 4 + 18 + 8 * 220_000) + webp(5, 5, 5, 5)[8:30]
+    + b"XXXX\0\0\0\0" * 220_000,
+    "jp2 boxes": b"\0\0\0\x0cjP  \r\n\x87\n" + b"\0\0\0\x08free" * 220_000,
+    "heic boxes": b"\0\0\0\x14ftypheic\0\0\0\0mif1" + b"\0\0\0\x08free" * 220_000,
 }  # fmt: skip
 
 
@@ -572,7 +572,7 @@ MAZES = {
 def test_endless_headers_end(name: str) -> None:
     start = time.process_time()
     facts_or_error(MAZES[name])
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 2.5
 
 
 def test_entries_of_an_icon_that_announces_more_than_it_has() -> None:

@@ -32,8 +32,8 @@ def with_noise(frames: Any) -> Any:
 MOVING = np.stack([sticker(shift) for shift in range(0, 40, 10)])
 STILLS = {
     "disk": sticker(),
-    "photo": photos.cut_out(),
-    "gray": photos.cut_out()[..., 2:],
+    "photo": photos.cut_out()[::4, ::4],
+    "gray": photos.cut_out()[::4, ::4, 2:],
     "nothing": sticker() * 0,
 }
 

@@ -112,7 +112,7 @@ def test_colors_that_change_get_a_palette_of_their_own(request_: dict[str, Any])
         assert np.ptp(found, axis=-1).max() <= 1
 
 
-@pytest.mark.parametrize("size", [2, 3, 6])
+@pytest.mark.parametrize("size", [2, 6])
 @pytest.mark.parametrize("color", [ORANGE, (0, 200, 0), (60, 60, 255)])
 @pytest.mark.parametrize("picture", [rgb(photos.camera()), photos.astronaut()], ids=["gray", "colored"])
 def test_small_colored_things_keep_their_color(picture: Pixels, color: tuple[int, ...], size: int) -> None:
@@ -177,7 +177,7 @@ def test_few_colors_tint_no_ground_and_let_none_shine_through(bands: int, shape:
     found = decode("png", write(vips(np.dstack((visible, alpha))), "png", colors=colors))[0]
     assert not found[..., -1][alpha == 0].any()
     assert (found[..., -1][alpha == 255] == 255).all()
-    assert len(np.unique(found.reshape(-1, found.shape[-1]), axis=0)) <= colors
+    assert photos.number_of_colors(found) <= colors
     if (alpha == 255).mean() > 0.05:
         error = np.abs(found[..., :-1].astype(int) - visible)[alpha == 255]
         assert error.mean() < {2: 70, 3: 90, 4: 50, 16: 30}.get(colors, 15)

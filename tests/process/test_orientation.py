@@ -37,14 +37,14 @@ GEOMETRY = [
 
 
 @pytest.mark.parametrize("request_", GEOMETRY)
-@pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_stored_orientation_makes_no_difference(orientation: int, request_: dict[str, Any]) -> None:
+def test_a_stored_orientation_makes_no_difference(request_: dict[str, Any]) -> None:
     upright = coffee()[20:320:2, 100:500:2].copy()
     plain = _processed(stored_with_orientation(upright, 1), request_)
-    turned = _processed(stored_with_orientation(upright, orientation), request_)
-    assert turned.shape == plain.shape
-    assert distance(turned, plain) < 0.01
-    assert np.abs(turned.astype(int) - plain).mean() < 1
+    for orientation in range(2, 9):
+        turned = _processed(stored_with_orientation(upright, orientation), request_)
+        assert turned.shape == plain.shape, orientation
+        assert distance(turned, plain) < 0.01, orientation
+        assert np.abs(turned.astype(int) - plain).mean() < 1, orientation
 
 
 def test_each_step_does_what_numpy_does() -> None:

@@ -199,9 +199,8 @@ def test_flat_and_opaque_pictures_stay_so_however_small_they_become(side: int, f
         request = {"resize": {"width": width}, "output": lossless}
         made = imgsvc.process(source if frames > 1 else png, request)
         assert made.output.frames == frames
-        result = pyvips.Image.new_from_buffer(made.data, "")
-        assert [result[band].min() for band in range(result.bands)] == [200, 100, 50, 255][: result.bands]
-        assert [result[band].max() for band in range(result.bands)] == [200, 100, 50, 255][: result.bands]
+        result = pyvips.Image.new_from_buffer(made.data, "").numpy()
+        assert (result == [200, 100, 50, 255][: result.shape[2]]).all()
 
 
 @pytest.mark.parametrize("width", [23, 90, 299])

@@ -123,9 +123,10 @@ CURVES = {
 @pytest.mark.parametrize("code", CURVES)
 @pytest.mark.parametrize("bits", [8, 16])
 def test_every_curve(code: int, bits: int) -> None:
-    stored = coffee() if bits == 8 else deep(coffee() / 255)
+    picture = coffee()[::3, ::3]
+    stored = picture if bits == 8 else deep(picture / 255)
     found = processed(png_with(stored, cicp(1, code)))
-    assert np.abs(found - 255 * encode(CURVES[code](coffee() / 255))).max() < (0.51 if bits == 8 else 0.15)
+    assert np.abs(found - 255 * encode(CURVES[code](picture / 255))).max() < (0.51 if bits == 8 else 0.15)
 
 
 @pytest.mark.parametrize("picture", [coffee, astronaut])

@@ -36,14 +36,18 @@ def _source(format: str) -> bytes:
     return data.getvalue()
 
 
+@cache
+def _whole(format: str) -> Image.Image:
+    return Image.open(io.BytesIO(_source(format))).convert("RGB")
+
+
 def _nearness(format: str, factor: float, scaling: str) -> tuple[float, float]:
     """Peak signal-to-noise ratio to what Pillow makes of the whole picture, and the scale of decoding."""
-    source = _source(format)
     resize = {"width": int(_WIDTH / factor), "scaling": scaling}
-    result = imgsvc.process(source, {"resize": resize, "output": {"format": "png"}})
+    request = {"resize": resize, "output": {"format": "png", "effort": 0}}
+    result = imgsvc.process(_source(format), request)
     found = Image.open(io.BytesIO(result.data)).convert("RGB")
-    whole = Image.open(io.BytesIO(source)).convert("RGB")
-    expected = np.asarray(whole.resize(found.size, Image.Resampling.LANCZOS), float)
+    expected = np.asarray(_whole(format).resize(found.size, Image.Resampling.LANCZOS), float)
     error = float(np.square(expected - np.asarray(found)).mean())
     return 10 * np.log10(255**2 / error), result.plan.load.scale
 

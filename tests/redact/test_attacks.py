@@ -95,8 +95,8 @@ def as_webp(pixels: Pixels) -> bytes:
     return _file(pixels, "WEBP", quality=80)
 
 
-def as_avif(pixels: Pixels, quality: int = 60) -> bytes:
-    return bytes(as_vips(pixels).write_to_buffer(".avif", Q=quality))
+def as_avif(pixels: Pixels, quality: int = 60, effort: int = 1) -> bytes:
+    return bytes(as_vips(pixels).write_to_buffer(".avif", Q=quality, effort=effort))
 
 
 def as_heic(pixels: Pixels) -> bytes:
@@ -160,7 +160,7 @@ def as_turned_jpeg(pixels: Pixels) -> bytes:
 
 def as_turned_avif(pixels: Pixels) -> bytes:
     """An AVIF whose blocks begin at the right and lower edges, by a property that turns it by a half."""
-    data = as_avif(np.ascontiguousarray(np.rot90(pixels, 2)), quality=30)
+    data = as_avif(np.ascontiguousarray(np.rot90(pixels, 2)), quality=30, effort=4)
     reader = HeaderReader(ByteSource(data), "AVIF")
     items = read_items(reader)
     container = first_box(reader, items.boxes[b"iprp"], b"ipco")

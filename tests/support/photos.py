@@ -160,6 +160,14 @@ def as_pixels(image: pyvips.Image) -> Pixels:
     return pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
 
 
+def number_of_colors(pixels: Pixels) -> int:
+    """How many colors the pixels of (height, width, bands) have. Numbers are sorted sooner than rows."""
+    packed = np.zeros(pixels.shape[:-1], np.uint64)
+    for band in np.moveaxis(pixels, -1, 0):
+        packed = packed << np.uint64(16) | band
+    return len(np.unique(packed))
+
+
 def _bytes(values: NDArray[np.floating]) -> Pixels:
     pixels: Pixels = np.rint(values * 255).astype(np.uint8)
     return pixels
