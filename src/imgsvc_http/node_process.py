@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from imgsvc_http.gate.interprocess_counts import InterprocessCounts
-from imgsvc_http.runtime.shared_memory import ChangeMark, SharedEvent, SharedNumbers
+from imgsvc_http.runtime.shared_memory import ChangeMark, SharedEvent, shared_numbers
 
 if TYPE_CHECKING:
     from imgsvc_core._runtime.forkserver import Forkserver
@@ -38,8 +38,8 @@ class NodeProcess:
     counts: InterprocessCounts = attrs.field(factory=InterprocessCounts, repr=False)
     counts_of_pictures: InterprocessCounts = attrs.field(factory=InterprocessCounts, repr=False)
     changes: ChangeMark = attrs.field(factory=ChangeMark, repr=False)
-    running: SharedNumbers = attrs.field(
-        default=attrs.Factory(lambda process: SharedNumbers(process.processes), takes_self=True), repr=False
+    running: memoryview[int] = attrs.field(
+        default=attrs.Factory(lambda process: shared_numbers(process.processes), takes_self=True), repr=False
     )
     engine_wanted: SharedEvent = attrs.field(factory=SharedEvent, repr=False)
     forkserver: Forkserver | None = attrs.field(default=None, repr=False)

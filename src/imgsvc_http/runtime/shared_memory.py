@@ -13,28 +13,9 @@ _BYTES = 8
 _CHANGES = "changes"  # the file of the mark in the state folder
 
 
-class SharedNumbers:
-    """Whole numbers, which begin at 0. Only one process may write each of them.
-
-    Args:
-        count: how many there are.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._numbers = memoryview(mmap.mmap(-1, count * _BYTES)).cast("q")
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, index: int) -> int:
-        return self._numbers[index]
-
-    def __setitem__(self, index: int, number: int) -> None:
-        self._numbers[index] = number
-
-    def total(self) -> int:
-        """Return the sum of all."""
-        return sum(self._numbers)
+def shared_numbers(count: int) -> memoryview[int]:
+    """Return so many whole numbers, which begin at 0. Only one process may write each of them."""
+    return memoryview(mmap.mmap(-1, count * _BYTES)).cast("q")
 
 
 class ChangeMark:

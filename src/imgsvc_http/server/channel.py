@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from imgsvc_http.runtime.shared_memory import SharedNumbers
 from imgsvc_http.server.watchdog import Watchdog
 
 Take = Callable[[socket.socket], None]
@@ -45,7 +44,7 @@ class Channel:
     """
 
     connection: socket.socket = attrs.field(repr=False)
-    closed: SharedNumbers = attrs.field(repr=False)
+    closed: memoryview[int] = attrs.field(repr=False)
     watchdog: Watchdog = attrs.field(repr=False)
     number: int
     _take: Take | None = attrs.field(default=None, init=False)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import attrs
 
 from imgsvc_core.errors import ImgsvcError
-from imgsvc_http.runtime.shared_memory import SharedNumbers
+from imgsvc_http.runtime.shared_memory import shared_numbers
 from imgsvc_http.server import channel
 from imgsvc_http.server.channel import Channel
 from imgsvc_http.server.watchdog import LOOK_SECONDS, Watchdog
@@ -116,7 +116,7 @@ class Supervisor:
         self._listening = listening
         self._listen = listen
         self._drain_seconds = drain_seconds
-        self._closed = SharedNumbers(processes)
+        self._closed = shared_numbers(processes)
         self._watchdog = Watchdog(processes, unresponsive_seconds)
         self._listeners: dict[int, _Listener] = {}
         self._children: set[int] = set()  # beside the listeners

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from imgsvc_http.runtime.shared_memory import SharedNumbers
+from imgsvc_http.runtime.shared_memory import shared_numbers
 
 LOOK_SECONDS = 1.0
 _LATE_SECONDS = 2.5  # two beats are missing
@@ -25,7 +25,7 @@ class Watchdog:
     """
 
     def __init__(self, processes: int, seconds: float) -> None:
-        self._beats = SharedNumbers(processes)
+        self._beats = shared_numbers(processes)
         self._seconds = seconds
         self._seen = [0] * processes
         self._silence = [0.0] * processes

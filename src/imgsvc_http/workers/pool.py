@@ -170,7 +170,7 @@ class ForkedWorkers:
         self._loads.begin(account)
         running[number] += not worker.is_low
         self._lower_others()
-        return 1 if worker.is_low else max(1, self._threads // running.total())
+        return 1 if worker.is_low else max(1, self._threads // sum(running))
 
     def _end(self, worker: Worker, account: str) -> None:
         self._process.running[self._process.number] -= not worker.is_low
