@@ -18,10 +18,11 @@ from imgsvc_core.errors import SpecError
 from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.state.presets import Presets
 from imgsvc_urls import PictureUrl
+from imgsvc_urls.dialects.reading import accepted_formats
 
 DPR, WIDTH, SAVE_DATA = "Sec-CH-DPR", "Sec-CH-Width", "Save-Data"
 
-_MODERN = ("image/avif", "image/jxl", "image/webp")
+_MODERN = {"avif": True, "jxl": True, "webp": True}
 _MAX_DPR, _DPR_STEP = 5, 0.5
 _MAX_WIDTH, _WIDTH_STEP = 16_384, 64
 _SAVING_QUALITY = 50
@@ -81,16 +82,10 @@ def shown_formats(accept: str) -> str:
     >>> shown_formats("text/html, image/webp, */*;q=0.8")
     'image/webp,image/*'
     """
-    ranges = [part.replace(" ", "").split(";") for part in accept.lower().split(",")]
-    wanted = {name for name, *parameters in ranges if not any(_is_zero(item) for item in parameters)}
-    if "image/avif" in wanted:
-        wanted.discard("image/jxl")  # which is only taken without AVIF
-    return ",".join([*(name for name in _MODERN if name in wanted), "image/*"])
-
-
-def _is_zero(parameter: str) -> bool:
-    name, _, value = parameter.partition("=")
-    return name == "q" and bool(value) and not value.strip("0.")
+    wanted = accepted_formats(accept, _MODERN)
+    # JPEG XL is only taken without AVIF.
+    shown = [f"image/{name}" for name in wanted if not (name == "jxl" and "avif" in wanted)]
+    return ",".join([*shown, "image/*"])
 
 
 def _rounded_up(text: str, step: float, maximum: float) -> float | None:
