@@ -63,10 +63,6 @@ def _normalized(host: str) -> str:
     return host.strip().rstrip(".").lower()
 
 
-def _all_normalized(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(_normalized, names))
-
-
 @attrs.frozen
 class AddressGuard:
     """Decides which hosts may be connected to.
@@ -74,7 +70,7 @@ class AddressGuard:
     ``names`` and ``networks`` are those that the operator allows although they are private.
     """
 
-    names: frozenset[str] = attrs.field(default=frozenset(), converter=_all_normalized)
+    names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
 
     @classmethod
@@ -85,8 +81,8 @@ class AddressGuard:
             try:
                 networks.append(ipaddress.ip_network(entry.strip(), strict=False))
             except ValueError:
-                names.append(entry)
-        return cls(names, tuple(networks))
+                names.append(_normalized(entry))
+        return cls(frozenset(names), tuple(networks))
 
     def check(self, host: str, addresses: Iterable[str]) -> None:
         """Raise `PrivateAddress` unless every address of a host may be connected to."""
