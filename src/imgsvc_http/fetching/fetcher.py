@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
@@ -58,11 +57,10 @@ _MOST_PROFILE_BYTES = 2_000_000
 
 @attrs.frozen
 class Fetched:
-    """A source that was fetched into a file: its path, its name, how long it took, and its headers."""
+    """A source that was fetched into a file: its path, its name, and the headers that came with it."""
 
     path: Path
     name: str
-    seconds: float
     headers: MultiMapping[str] = attrs.field(factory=CIMultiDict, repr=False)
 
 
@@ -124,7 +122,6 @@ class Fetcher:
         """
         check_headers(headers)
         ACCOUNT.set(account)
-        started = time.perf_counter()
         try:
             async with asyncio.timeout(self._settings.total_seconds):
                 profile = profile_of(url, self._social) if is_social(url) else None
@@ -145,8 +142,7 @@ class Fetcher:
                         limit_bytes,
                         lambda: f"Source '{name or shown_url(str(response.url))}'",
                     )
-                    taken = time.perf_counter() - started
-                    return Fetched(path, _name(response), taken, response.headers)
+                    return Fetched(path, _name(response), response.headers)
         except TimeoutError:
             raise SourceUnreachable(
                 f"Source '{name or shown_url(url)}' did not answer completely within "

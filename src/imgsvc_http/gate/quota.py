@@ -14,11 +14,11 @@ import attrs
 from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.runtime.background import in_background
 from imgsvc_http.runtime.clock import month_of, now
-from imgsvc_http.runtime.completion import run_to_completion
+from imgsvc_http.runtime.completion import run_or_undo, run_to_completion
 from imgsvc_http.state import accounts, reservations
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease
-from imgsvc_http.state.reservations import count_or_wait
+from imgsvc_http.state.reservations import count_when_known
 
 _log = logging.getLogger(__name__)
 
@@ -79,10 +79,12 @@ class QuotaCounts:
             reservation.left -= 1
             reservation.spent += 1
             return True
-        return await count_or_wait(
-            lambda: accounts.spend(self.db, account_id, moment),
-            lambda: accounts.refund(self.db, account_id, moment),
-        )
+
+        async def undo(counted: bool) -> None:
+            if counted:
+                await accounts.refund(self.db, account_id, moment)
+
+        return await count_when_known(lambda: run_or_undo(accounts.spend(self.db, account_id, moment), undo))
 
     async def refund(self, account_id: str, moment: datetime) -> None:
         """Take a picture back that was counted in the month of a moment."""

@@ -7,12 +7,10 @@ process whose lease has ended are given back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, select, update
 
-from imgsvc_http.runtime.completion import run_or_undo
 from imgsvc_http.state.database import counting, upsert
 from imgsvc_http.state.lease import is_alive
 from imgsvc_http.state.tables import AccountRow, ReservationRow, UsageRow
@@ -27,23 +25,6 @@ _IS_LOST = ~is_alive(ReservationRow.holder)
 
 class QuotaHeld(Exception):
     """All that is left of the quota is reserved by other processes."""
-
-
-async def count_or_wait(
-    count: Callable[[], Coroutine[Any, Any, bool]], take_back: Callable[[], Awaitable[object]]
-) -> bool:
-    """Count a picture in the database, as `count_when_known` does. If the caller is cancelled, take it back.
-
-    Args:
-        count: counts it, and returns False if the quota is used up.
-        take_back: takes it back.
-    """
-
-    async def undo(counted: bool) -> None:
-        if counted:
-            await take_back()
-
-    return await count_when_known(lambda: run_or_undo(count(), undo))
 
 
 async def count_when_known(count: Callable[[], Awaitable[bool]]) -> bool:
