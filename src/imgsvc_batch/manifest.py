@@ -92,6 +92,8 @@ class Known:
         return belongs(source, self.key, self.location)
 
 
+_OF_OUTPUT = tuple(attrs.fields_dict(Output))
+_OUTPUT = ", ".join(_OF_OUTPUT)
 _KNOWN = "id, key, location, fingerprint, size, stamp, digest, error"
 
 
@@ -196,21 +198,9 @@ class Manifest:
         ).fetchone()
         self._db.execute("UPDATE outputs SET current = FALSE WHERE input = ?", (id,))
         self._db.executemany(
-            "INSERT OR REPLACE INTO outputs (path, input, variant, format, width, height, bytes, facts) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    made.path,
-                    id,
-                    made.variant,
-                    made.format,
-                    made.width,
-                    made.height,
-                    made.bytes,
-                    json.dumps(made.facts),
-                )
-                for made in event.outputs
-            ],
+            f"INSERT OR REPLACE INTO outputs ({_OUTPUT}, input) "
+            "VALUES (:variant, :path, :format, :width, :height, :bytes, :facts, :input)",
+            [{**attrs.asdict(made), "facts": json.dumps(made.facts), "input": id} for made in event.outputs],
         )
 
     def record_outcome(self, item: Input, fingerprint: str, event: Event) -> None:
@@ -353,23 +343,9 @@ class Manifest:
         self.close()
 
     def _outputs(self, id: int) -> list[Output]:
-        rows = self._db.execute(
-            "SELECT path, variant, format, width, height, bytes, facts FROM outputs "
-            "WHERE input = ? AND current ORDER BY path",
-            (id,),
-        )
-        return [
-            Output(
-                path=path,
-                variant=variant,
-                format=format,
-                width=width,
-                height=height,
-                bytes=size,
-                facts=json.loads(facts),
-            )
-            for path, variant, format, width, height, size, facts in rows
-        ]
+        query = f"SELECT {_OUTPUT} FROM outputs WHERE input = ? AND current ORDER BY path"
+        found = [dict(zip(_OF_OUTPUT, row, strict=True)) for row in self._db.execute(query, (id,))]
+        return [Output(**{**row, "facts": json.loads(row["facts"])}) for row in found]
 
 
 def files_of(manifest: Path) -> frozenset[str]:

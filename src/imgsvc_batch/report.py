@@ -168,12 +168,7 @@ def _figures(
             return pool.submit(_thumbnail, place, limits, seconds=limits.seconds, grace=grace)
 
         submitted = [
-            [
-                submit(place)
-                for place in (location, *(join(target, output.path) for output in outputs))
-                if not _is_replaced(location, outputs)
-            ]
-            or [submit(location)]
+            [submit(place) for place in _shown_places(location, target, outputs)]
             for _, location, _, outputs in inputs
         ]
         return [
@@ -182,9 +177,10 @@ def _figures(
         ]
 
 
-def _is_replaced(location: str, outputs: list[Output]) -> bool:
-    """Return True if the result of an input took its place, so that only one of them can be shown."""
-    return any(output.path == location for output in outputs)
+def _shown_places(location: str, target: str, outputs: list[Output]) -> list[str]:
+    """Return the places of an input and its results, or the only one if a result took its place."""
+    paths = [output.path for output in outputs]
+    return [location] if location in paths else [location, *(join(target, path) for path in paths)]
 
 
 def _figure(key: str, size: int, outputs: list[Output], images: list[str]) -> str:
