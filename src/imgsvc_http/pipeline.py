@@ -189,9 +189,10 @@ class Pipeline:
             Refusal: the quota is used up, or too many requests wait.
         """
         watermarks = await self._pictures(count.account_id, spec, layers)
-        known: Any = {"name": source.name, "spec": spec, "limits": limits, "watermarks": watermarks}
-        task = Describe(accept=accept, **known) if is_told else Process(accept=accept, digest=False, **known)
-        return await self._run(task, source, count)
+        task = Process(
+            name=source.name, spec=spec, limits=limits, watermarks=watermarks, accept=accept, digest=False
+        )
+        return await self._run(Describe(task) if is_told else task, source, count)
 
     async def preview(
         self,

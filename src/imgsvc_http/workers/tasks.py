@@ -126,20 +126,26 @@ _COPY = {"format": "png"}
 
 
 @attrs.frozen
-class Preview:
+class _OfProcess:
+    """Something else that is done by what a `Process` says."""
+
+    process: Process
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the work."""
+        return self.process.limits
+
+
+@attrs.frozen
+class Preview(_OfProcess):
     """Do what a spec asks for, and give back what a browser shows of the result in a window.
 
     A still result that is larger than the ``window``, a width and a height, is reduced to it. The
     pixels of the source are kept, as the next preview is likely to be of the same one.
     """
 
-    process: Process
     window: tuple[int, int]
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of the work."""
-        return self.process.limits
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the facts of the result as `Process` does, with the picture to show and its media type."""
@@ -163,19 +169,13 @@ class Preview:
 
 
 @attrs.frozen
-class Scores:
+class Scores(_OfProcess):
     """Tell the bytes and the look of what a spec asks for, or of files in the same format with other looks.
 
     There is no picture in its result.
     """
 
-    process: Process
     looks: tuple[float, ...]
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of the work."""
-        return self.process.limits
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the ``points`` by their fields, the ``notes`` of the result, and the ``timing``."""
@@ -206,41 +206,33 @@ def _write(path: Path, data: bytes) -> int:
     return 0
 
 
-@attrs.frozen(kw_only=True)
-class Describe:
-    """Tell of the picture that a spec asks for, without encoding it.
-
-    It has the fields of `Process`.
-    """
-
-    name: str
-    spec: Spec
-    limits: Limits = attrs.field(converter=plain_limits)
-    watermarks: Mapping[str, bytes] = attrs.field(factory=dict, repr=False)
-    accept: str | None = None
+@attrs.frozen
+class Describe(_OfProcess):
+    """Tell of the picture that a spec asks for, without encoding it."""
 
     def run(self, source: bytes, threads: int) -> TaskResult:
         """Return the JSON of an `Info`, its ``media_type``, its ``name``, and the ``timing``."""
-        started = time.perf_counter()
-        info = imgsvc.inspect(source, limits=self.limits, name=self.name, digest=True)
+        started, asked = time.perf_counter(), self.process.name
+        info = imgsvc.inspect(source, limits=self.limits, name=asked, digest=True)
         body = info_body(info, self._shown(source, info, threads))
         timing = {"process": round(1000 * (time.perf_counter() - started), 3)}
-        name = f"{Path(self.name).stem or 'image'}.json"
+        name = f"{Path(asked).stem or 'image'}.json"
         return TaskResult({"media_type": "application/json", "name": name, "timing": timing}, body)
 
     def _shown(self, source: bytes, info: ImageInfo, threads: int) -> Shown:
         """Measure the source if it is the picture, since its pixels need not all be decoded for that."""
-        facts = self.spec.output.facts if self.spec.output else ()
-        if self.spec == Spec(output=self.spec.output):
-            plan = imgsvc.explain(self.spec, info, limits=self.limits)
+        task, spec = self.process, self.process.spec
+        facts = spec.output.facts if spec.output else ()
+        if spec == Spec(output=spec.output):
+            plan = imgsvc.explain(spec, info, limits=self.limits)
             found = imgsvc.inspect(source, limits=self.limits, facts=facts).facts
         else:
             result = imgsvc.process(
                 source,
-                self.spec,
+                spec,
                 limits=self.limits,
-                watermarks=self.watermarks,
-                accept=self.accept,
+                watermarks=task.watermarks,
+                accept=task.accept,
                 threads=threads,
             )
             plan, found = result.plan, result.facts
