@@ -12,7 +12,7 @@ _STILL_BRAND = b"avif"  # as the major brand: the primary picture is meant, also
 _PICTURES, _CODED = b"pict", b"av01"
 _ENTRY_HEAD = 78  # bytes of a sample entry before its boxes
 _MOST_FRAMES = 1 << 16
-LONGEST_DELAY = (1 << 31) - 1
+LONGEST_DELAY = _MOST_PLAYS = (1 << 31) - 1
 _REPEATS = 1  # flag of an edit list
 
 
@@ -207,7 +207,7 @@ def _read_samples(reader: HeaderReader, table: FileBox) -> Iterator[HeaderReader
 
 
 def _read_plays(reader: HeaderReader, track: _Track) -> int:
-    """Return how often the frames play, 0 for ever, as they do without an edit list."""
+    """Return how often the frames play, 0 for ever, as they do without an edit list or too often to count."""
     edits = first_box(reader, track.box, b"edts")
     listed = None if edits is None else first_box(reader, edits, b"elst")
     if listed is None or track.duration is None:
@@ -218,4 +218,5 @@ def _read_plays(reader: HeaderReader, track: _Track) -> int:
     (once,) = reader.unpack(">Q" if version else ">I", listed.start + 8)
     if count != 1 or not once:
         raise reader.corrupt("its edit list is impossible")
-    return max(1, min(-(-track.duration // int(once)), LONGEST_DELAY))
+    plays: int = max(1, -(-track.duration // once))
+    return plays if plays <= _MOST_PLAYS else 0
