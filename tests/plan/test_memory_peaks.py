@@ -116,6 +116,19 @@ def test_baseline_photographs_stay_below_the_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "avif"])
+def test_files_whose_pixels_stay_need_memory_for_their_bytes_alone(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    noise = np.random.default_rng(0).integers(0, 256, (2000, 3000, 3), np.uint8)
+    Image.fromarray(noise).save(path, quality=95, speed=10, method=0, compress_level=1)
+    peak, bound = peak_and_bound(path, {"output": {"keep_pixels": True}})
+    assert peak < bound
+    large = attrs.evolve(imgsvc.inspect(path), width=12_000, height=8_000)
+    plan = imgsvc.explain({"output": {"keep_pixels": True}}, large)
+    assert plan.memory == bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 def test_pictures_that_are_laid_over_are_not_held_together(tmp_path: Path) -> None:
     path, number = tmp_path / "a.png", 24
     Image.new("RGB", (20, 20)).save(path)

@@ -19,7 +19,7 @@ from imgsvc_core.plan import turns
 from imgsvc_core.plan.decoding import fits_array, load_scale, loaded_size
 from imgsvc_core.plan.encoding import choose_formats, exact_formats, exactly, is_photograph, settings_for
 from imgsvc_core.plan.geometry import Size
-from imgsvc_core.plan.memory import border_search_bound, memory_bound
+from imgsvc_core.plan.memory import border_search_bound, memory_bound, rewriting_bound
 from imgsvc_core.plan.pipeline import Apply, build_steps
 from imgsvc_core.plan.plan import Plan
 from imgsvc_core.plan.seen import NOTHING_SEEN, Seen
@@ -99,7 +99,12 @@ def compile_plan(
     once = len(save) == 1 and not save_exactly and save[0].look is None
     load = _loading(info, steps, output, all_frames=frames > 1 or frame > 0, once=once)
     _check_sizes(load, steps, info, frames, limits)
-    memory, kept = _memory(request, info, load, steps, save + save_exactly, frames, keeps_pixels=keeps_pixels)
+    original = _original(output, info, formats, steps, whole=frames == info.frames)
+    if output.keep_pixels and not output.facts:
+        memory, kept = rewriting_bound(info), 0
+    else:
+        every = save + save_exactly
+        memory, kept = _memory(request, info, load, steps, every, frames, keeps_pixels=keeps_pixels)
     _check_memory(memory, steps, limits)
     return Plan(
         info=info,
@@ -113,7 +118,7 @@ def compile_plan(
         faces=None if seen.faces is None else draft.faces,
         facts=output.facts,
         background=output.background,
-        original=_original(output, info, formats, steps, whole=frames == info.frames),
+        original=original,
         memory=memory,
         kept=kept,
     )

@@ -21,6 +21,7 @@ _BUFFERS = 35_000_000  # buffers of threads in a filter, for images of any size;
 _LINES = 1000  # lines of the image in memory while it streams
 _SCORED_HALF, _SCORED = 20, 40  # bytes for each pixel: the half of the work that is kept, and the other one
 _MOST_SCORED = 6_000_000  # pixels that are scored at once
+_COPIES = 4  # of a file whose metadata changes, itself included; measured in all formats
 _ENCODED = 0.4  # the size of an encoded frame, in sizes of a decoded one
 
 
@@ -74,6 +75,11 @@ def memory_bound(
     # The decoder and the encoder of kept pixels do not meet, but allocators keep what the decoder took.
     kept = int(prod(size) * pixel * frames) if keeps_pixels else 0
     return int(_BASE + max(computing + max(encoding, kept), kept + encoding)), kept
+
+
+def rewriting_bound(info: ImageInfo) -> int:
+    """Return the most bytes that a file takes whose coded pixels stay, because they are not decoded."""
+    return _BASE + _COPIES * info.bytes
 
 
 def decoded_bound(info: ImageInfo, load: LoadSettings) -> int:
