@@ -10,12 +10,13 @@ import mmap
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 from weakref import WeakValueDictionary
 
 import attrs
 
 from imgsvc_core import FORMATS
+from imgsvc_core.spec.declaring import Integer, Number
 from imgsvc_http.answering.answers import Preview, documented
 from imgsvc_http.answering.errors import invalid, refusal
 from imgsvc_http.answering.header_fields import combined
@@ -31,9 +32,9 @@ from imgsvc_http.runtime.clock import now
 from imgsvc_http.storage.source_files import Allocate
 from imgsvc_http.workers.tasks import Inspect
 
-_MOST_SIDE = 16_384
+_SIDE = Integer(1, 16_384)
 _MOST_LOOKS = 8
-_HIGHEST_LOOK = 99
+_LOOK = Number(1, 99)
 _KEPT_SECONDS = 60  # in the memory of a node, as the next preview is likely to be of the same source
 
 
@@ -182,29 +183,22 @@ def _looks_of(given: object) -> tuple[float, ...]:
     """Return the looks that are asked for."""
     if given is None:
         return ()
-    if isinstance(given, list) and 1 <= len(given) <= _MOST_LOOKS and all(map(_is_look, given)):
-        return tuple(map(float, given))
-    expected = f"The 'looks' must be an array of 1 to {_MOST_LOOKS} numbers within 1 to {_HIGHEST_LOOK}"
+    with contextlib.suppress(ValueError):
+        if isinstance(given, list) and 1 <= len(given) <= _MOST_LOOKS:
+            return tuple(map(_LOOK.parse, given))
+    expected = f"The 'looks' must be an array of 1 to {_MOST_LOOKS} numbers within 1 to {_LOOK.maximum}"
     raise invalid("looks", expected)
-
-
-def _is_look(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= _HIGHEST_LOOK
 
 
 def _window_of(given: object) -> tuple[int, int] | None:
     """Return the size of the window, if there is one."""
     if given is None:
         return None
-    width, height = (given.get("width"), given.get("height")) if isinstance(given, dict) else (None, None)
-    if _is_side(width) and _is_side(height):
-        return width, height
-    expected = f"The 'window' must be an object with 'width' and 'height' within 1 to {_MOST_SIDE}"
+    with contextlib.suppress(ValueError):
+        if isinstance(given, dict):
+            return _SIDE.parse(given.get("width")), _SIDE.parse(given.get("height"))
+    expected = f"The 'window' must be an object with 'width' and 'height' within 1 to {_SIDE.maximum}"
     raise invalid("window", expected)
-
-
-def _is_side(value: object) -> TypeGuard[int]:
-    return type(value) is int and 1 <= value <= _MOST_SIDE
 
 
 @contextlib.asynccontextmanager
