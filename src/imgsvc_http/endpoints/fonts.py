@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import attrs
+from cachetools import LRUCache
 
 from imgsvc_core import fonts
 from imgsvc_http.answering.conditions import is_known
@@ -45,8 +45,6 @@ async def sample(call: Call) -> Response:
         workers = call.services.pipeline.workers
         data = (await workers.run(task, _NO_SOURCE, account=call.account)).data
         _SAMPLES[family] = data
-        if len(_SAMPLES) > _MOST_SAMPLES:
-            _SAMPLES.popitem(last=False)
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"Cache-Control": "private, no-cache", "ETag": etag, "X-Content-Type-Options": "nosniff"}
     if is_known(call.request, etag):
@@ -54,7 +52,7 @@ async def sample(call: Call) -> Response:
     return Response(HTTPStatus.OK, {**headers, "Content-Type": "image/png"}, data)
 
 
-_SAMPLES: OrderedDict[str, bytes] = OrderedDict()
+_SAMPLES: LRUCache[str, bytes] = LRUCache(_MOST_SAMPLES)
 """Samples by family. A process reads the fonts once, so they stay as they are."""
 
 

@@ -161,7 +161,7 @@ class Fetcher:
     async def _profile_picture(self, profile: Profile) -> tuple[URL, Mapping[str, str]]:
         """Return where a profile picture is, and the headers to fetch it with."""
         location, headers = _parsed(profile.url), {**FRESH, **profile.headers}
-        if profile.picture_in is None:
+        if not profile.platform.path:
             return location, headers
         async with self._get(location, headers, profile) as response:
             _check_status(response, profile)

@@ -76,11 +76,6 @@ class Profile:
     url: str = attrs.field(repr=False)
     headers: Mapping[str, str] = attrs.field(repr=False)
 
-    @property
-    def picture_in(self) -> Callable[[bytes], str] | None:
-        """Reads the URL of the picture from an answer; None if the answer is the picture."""
-        return self._picture_in if self.platform.path else None
-
     def unknown(self) -> SourceUnreachable:
         """Return the error of a user that does not exist or has no picture."""
         name = self.platform.name
@@ -93,7 +88,8 @@ class Profile:
             "picture."
         )
 
-    def _picture_in(self, body: bytes) -> str:
+    def picture_in(self, body: bytes) -> str:
+        """Return the URL of the picture in an answer of a platform that tells it."""
         try:
             value: Any = json.loads(body)
         except ValueError:
