@@ -127,11 +127,11 @@ def unknown(what: str, id: str, command: str = "") -> SpecError:
     return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
 
 
-async def check_account(db: Database, account_id: str) -> None:
-    """Raise `SpecError` if there is no such account."""
+async def check_account(db: Database, account_id: str | None) -> None:
+    """Raise `SpecError` if there is no such account, unless none is named."""
     from imgsvc_http.state import accounts
 
-    if await accounts.get(db, account_id) is None:
+    if account_id is not None and await accounts.get(db, account_id) is None:
         raise unknown("account", account_id)
 
 

@@ -51,8 +51,7 @@ async def purge(
         from imgsvc_http.cache.opening import open_place_tier
         from imgsvc_http.state import accounts
 
-    if account_id is not None:
-        await check_account(db, account_id)
+    await check_account(db, account_id)
     of = [account.id for account in await accounts.list_all(db)] if account_id is None else [account_id]
     digests = [purges.EVERYTHING] if source is None else [source_digest(id_, source) for id_ in of]
     tier, deleted = open_place_tier(settings), 0

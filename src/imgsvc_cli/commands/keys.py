@@ -62,8 +62,7 @@ async def list_keys(db: Database, _: Settings, account_id: str | None) -> list[d
     """List keys, without their secrets."""
     from imgsvc_http.state import keys
 
-    if account_id is not None:
-        await check_account(db, account_id)
+    await check_account(db, account_id)
     return [json_object(key) for key in await keys.list_all(db, account_id)]
 
 

@@ -43,13 +43,9 @@ class Response:
 
 
 def success(answer: attrs.AttrsInstance | None = None, status: int = HTTPStatus.OK) -> Response:
-    """Return an answer as JSON."""
-    return _json(status, success_body(answer, status))
-
-
-def success_body(answer: attrs.AttrsInstance | None, status: int = HTTPStatus.OK) -> dict[str, Any]:
-    """Return the JSON of an answer with ``success`` and ``code``."""
-    return {"success": True, "code": int(status), **(unstructured(answer) if answer else {})}
+    """Return an answer as JSON, with ``success`` and ``code``."""
+    told = unstructured(answer) if answer else {}
+    return _json(status, {"success": True, "code": int(status), **told})
 
 
 def finished(text: str) -> Response:
