@@ -71,14 +71,15 @@ def test_files_that_may_not_become_large_enough(picture: Path, tmp_path: Path) -
     assert told(str(picture), folder=tmp_path, limit=limit).startswith("scratch_unwritable")
 
 
-@pytest.mark.parametrize("most", [10, 6, 4])
-def test_no_number_of_files_makes_a_sound_picture_damaged(picture: Path, tmp_path: Path, most: int) -> None:
+def test_no_number_of_files_makes_a_sound_picture_damaged(picture: Path, tmp_path: Path) -> None:
     program = PROGRAM.replace(
         "try:",
-        "import resource, imgsvc_core.processing, imgsvc_core.formats.jpeg.turbojpeg, numpy, pyvips\n"
+        "import os, resource, imgsvc_core.processing, imgsvc_core.formats.jpeg.turbojpeg, numpy, pyvips\n"
         "from PIL import Image; Image.init()\n"
         "from imgsvc_core._runtime.worker_setup import preload; preload()\n"
-        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))\n"
+        "most = next((most for most in (10, 6, 4) if os.fork() == 0 or not os.wait()), 0)\n"
+        "most or sys.exit()\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
         "try:",
     )
     ended = subprocess.run(
@@ -86,10 +87,9 @@ def test_no_number_of_files_makes_a_sound_picture_damaged(picture: Path, tmp_pat
         env={**os.environ, "VIPS_DISC_THRESHOLD": DISC_THRESHOLD, "TMPDIR": str(tmp_path)},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert ended.stdout == "" or ended.stdout.startswith(("machine_failed", "scratch", "memory")), (
-        ended.stdout
-    )
-    assert "Traceback" not in ended.stderr or "OSError: [Errno 24]" in ended.stderr
+    for line in ended.stdout.splitlines():
+        assert line.startswith(("machine_failed", "scratch", "memory")), line
+    assert ended.stderr.count("Traceback") <= ended.stderr.count("OSError: [Errno 24]")
 
 
 @pytest.mark.parametrize("format", ["auto", "png", "webp", "gif", "tiff"])

@@ -61,10 +61,10 @@ def assert_keeps_metadata(operation: Operation) -> None:
 def assert_flat_is_exact(operation: Operation, *, size: tuple[int, int] = (61, 83)) -> None:
     """A picture of one color does not change by a single level."""
     width, height = size
-    for level in (0, 1, 77, 128, 254, 255):
-        for color in ((level,), (level, 200, 3), (level, 200, 3, 255), (level, 200, 3, 90)):
-            pixels = np.full((height, width, len(color)), color, np.uint8)
-            np.testing.assert_array_equal(as_vips(pixels).numpy(), operation(as_vips(pixels)).numpy())
+    grays, colors = ((0,), (1,), (77,), (128,), (254,), (255,)), ((0, 200, 3), (1, 77, 255), (254, 128, 90))
+    for color in (*grays, *colors, *((*color, alpha) for color in colors for alpha in (255, 90))):
+        pixels = np.full((height, width, len(color)), color, np.uint8)
+        np.testing.assert_array_equal(as_vips(pixels).numpy(), operation(as_vips(pixels)).numpy())
     pixels = np.full((height, width, 3), (65535, 12345, 1), np.uint16)
     np.testing.assert_array_equal(pixels, operation(as_vips(pixels)).numpy())
 

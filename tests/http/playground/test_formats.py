@@ -109,7 +109,7 @@ def test_transparency_is_compared_with_png_and_warned_about(open_page: Open) -> 
 
 def test_formats_are_compared_by_some_numbers_and_no_picture_is_loaded(open_page: Open) -> None:
     """At 50 kB/s they would take long: the service scores them, and sends what is looked at."""
-    page = open_page(own=True).page
+    page = open_page('request={"resize":{"width":160}}', own=True).page
     page.locator(".stage[aria-busy=false]").wait_for()
     finished: list[Any] = []
     page.on("requestfinished", lambda request: finished.append(request))
