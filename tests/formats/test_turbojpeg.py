@@ -200,7 +200,7 @@ def test_damage_that_another_decoder_warns_of_is_told(
     whole = _DAMAGED[kind]()
     start, steps = whole.index(b"\xff\xda") + 14, random.Random(7)
     warned = 0
-    for _ in range(2 if kind == "large" else 10):
+    for _ in range(2 if kind == "large" else 12):
         data = damage(whole, steps.randrange(start, len(whole) - 200), steps)
         if not _warned_of(data):
             continue
