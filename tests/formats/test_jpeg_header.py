@@ -98,6 +98,8 @@ ODD: dict[str, bytes] = {
     "comment that is longer than it says": before(TABLES, segment(COMMENT, b"hello") + b" you"),
     "marker without length": before(TABLES, b"\xff\x01\xff\xd0"),
     "unknown segment": before(TABLES, segment(APP7, b"whatever")),
+    "comment of less than nothing": before(TABLES, b"\xff\xfe\0\0"),
+    "application with less than nothing": before(TABLES, b"\xff\xe7\0\1"),
     "comment of markers": before(TABLES, segment(COMMENT, b"\xff\xd9\xff\xda")),
     "data behind": photo() + b"MPF" * 99,
     "odd in several ways": changed(11, b"\0\0", changed(spectrum(photo()), b"\0\0\0")),

@@ -240,6 +240,8 @@ def _segments(reader: HeaderReader) -> Iterator[Segment]:
             if marker in _WITHOUT_LENGTH or marker == _SOI:
                 continue
             length = int.from_bytes(reader.read(offset, 2), "big")
+        if length < 2 and is_metadata(marker):
+            length = 2  # decoders take it for empty
         if length < 2:
             raise reader.corrupt(f"one of its segments has the impossible length {length}")
         yield Segment(marker, offset + 2, length - 2)
@@ -247,6 +249,11 @@ def _segments(reader: HeaderReader) -> Iterator[Segment]:
             return
         offset += length
     raise reader.corrupt(f"it has more than {_MOST_SEGMENTS:,} segments before its data")
+
+
+def is_metadata(marker: int) -> bool:
+    """Return True if a marker begins a comment or the data of an application, which decoders pass over."""
+    return 0xE0 <= marker <= 0xEF or marker == 0xFE
 
 
 def _next_marker(reader: HeaderReader, offset: int) -> tuple[int, int]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from imgsvc_core.formats.directory import EXIF_PREFIX
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment
+from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment, is_metadata
 from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.jpeg.segments import APP2, ICC, make_segment
 from imgsvc_core.formats.metadata import PHOTOSHOP, XMP_PREFIX, Blocks, beside_stored, segments_of
 from imgsvc_core.formats.settings import MetadataPolicy
 
-_START, _END, _COMMENT = b"\xff\xd8", b"\xff\xd9", 0xFE
-_APP0, _APP1, _APP13, _APP14, _APP15 = 0xE0, 0xE1, 0xED, 0xEE, 0xEF
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+_APP0, _APP1, _APP13, _APP14 = 0xE0, 0xE1, 0xED, 0xEE
 _KEPT = {_APP0: b"JFIF\0", APP2: ICC, _APP14: b"Adobe"}
 _NO_PREVIEW = bytes(2)  # the size of the preview of JFIF, which follows
 _BEFORE_PREVIEW = _ADOBE_LENGTH = 12
@@ -33,11 +33,7 @@ def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
 
 def _stays(data: bytes, segment: Segment) -> bool:
     start = _KEPT.get(segment.marker)
-    return _is_coded(segment) or (start is not None and data.startswith(start, segment.start))
-
-
-def _is_coded(segment: Segment) -> bool:
-    return not _APP0 <= segment.marker <= _APP15 and segment.marker != _COMMENT
+    return not is_metadata(segment.marker) or (start is not None and data.startswith(start, segment.start))
 
 
 def _content(data: bytes, segment: Segment) -> bytes:
@@ -60,7 +56,7 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
         segment = Segment(marker, place + 2, length - 2)
         if length < 2 or segment.end > len(data):
             break
-        if not _is_coded(segment):
+        if is_metadata(marker):
             pieces.append(data[begin : found.start()])
             begin = segment.end
         place = segment.end
