@@ -235,12 +235,25 @@ def test_lines_that_end_in_an_ellipsis_stay_in_their_box(
         ("🇩🇪🇫🇷", ["🇩🇪", "🇫🇷"]),
         ("각나", ["각", "나"]),
         ("\u1100\u1161\u11a8\u1102\u1161", ["\u1100\u1161\u11a8", "\u1102\u1161"]),
+        ("\ua960\ud7b0\ud7cb\u1100", ["\ua960\ud7b0\ud7cb", "\u1100"]),
+        ("น้ำใจ", ["น้ำ", "ใ", "จ"]),
+        ("ｶﾞｷﾟ", ["ｶﾞ", "ｷﾟ"]),
+        ("\u0600٣٤", ["\u0600٣", "٤"]),
+        ("می\u200cخ", ["م", "ی\u200c", "خ"]),
+        ("🏴\U000e0067\U000e0062\U000e007f!", ["🏴\U000e0067\U000e0062\U000e007f", "!"]),
         ("❤\ufe0f!", ["❤\ufe0f", "!"]),
     ],
 )
 def test_texts_end_between_letters_of_their_script(text: str, parts: list[str]) -> None:
     ends = _ends(text)
     assert [text[start:end] for start, end in itertools.pairwise(ends)] == parts
+
+
+def test_letters_that_are_newer_than_python_are_drawn() -> None:
+    """Python 3.11 knows Unicode 14, and the fonts have emoji of Unicode 15."""
+    assert alpha(drawn("\U0001fa77")).max() == 255
+    with pytest.raises(SpecError, match=r"must have letters that a font has, got '.' \(U\+1FFFD\)"):
+        drawn("\U0001fffd")
 
 
 @settings(max_examples=10, deadline=None)
@@ -376,7 +389,8 @@ def test_nine_scripts_look_as_they_should(check_golden: GoldenCheck) -> None:
         ({"text": " \n"}, "text.text"),
         ({"text": "\ud800"}, "text.text"), ({"text": "x" * 1_000_000}, "text.text"),
         ({"text": ""}, "text.text"),
-        ({"text": "\ufdd0"}, "text.text"), ({"text": None}, "text.text"), ({"text": 7}, "text.text"),
+        ({"text": "a\ufdd0"}, "text.text"), ({"text": "a\uffff"}, "text.text"),
+        ({"text": None}, "text.text"), ({"text": 7}, "text.text"),
         ({"size": "0.1%"}, "text.size"), ({"size": 0}, "text.size"), ({"size": 10**6}, "text.size"),
         ({"text": "W" * 2000, "size": 60}, "text.text"), ({"lines": 0}, "text.lines"),
         ({"spans": [{"text": "a"}]}, "text.text"),

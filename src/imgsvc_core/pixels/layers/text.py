@@ -13,6 +13,7 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.libvips import check_text_not_forked
+from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import Problem, SpecError
@@ -50,6 +51,17 @@ _JOINED_SCRIPTS = (
     "SYRIAC",
 )
 _VIRAMA = 9
+_OPENING = pattern("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f\u200d\ua960-\ua97c]")
+"""What the next character belongs to: signs around numbers, first parts of syllables, joiners."""
+
+_PART = pattern(
+    "[\u0e33\u0eb3\u1160-\u11ff\u200c\u200d\ud7b0-\ud7fb\uff9e\uff9f"
+    "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+)
+"""What belongs to the character before it although it is no mark: vowels, later parts of syllables, joiners,
+marks of half width, and what follows emoji.
+"""
+
 _MOST_KEPT = 16
 _OTHER_SIDE = {"low": "high", "high": "low", "centre": "centre"}
 
@@ -377,19 +389,15 @@ def _ends(text: str) -> list[int]:
 def _is_between(text: str, place: int) -> bool:
     """Return True if a new letter begins at a place of a text."""
     before, after = text[place - 1], text[place]
-    if unicodedata.category(after)[0] == "M" or _JOINER in (before, after):
+    if unicodedata.category(after)[0] == "M" or _PART.match(after):
         return False
-    if unicodedata.combining(before) == _VIRAMA or "\U0001f3fb" <= after <= "\U0001f3ff":
+    if unicodedata.combining(before) == _VIRAMA or _OPENING.match(before):
         return False
     if _is_flag(before) and _is_flag(after):
         flags = next((n for n, letter in enumerate(text[place - 1 :: -1]) if not _is_flag(letter)), place)
         return flags % 2 == 0
-    return not _is_jamo_tail(after)
+    return True
 
 
 def _is_flag(letter: str) -> bool:
     return "\U0001f1e6" <= letter <= "\U0001f1ff"
-
-
-def _is_jamo_tail(letter: str) -> bool:
-    return "\u1160" <= letter <= "\u11ff"

@@ -35,7 +35,7 @@ class Content(Kind):
         kinds_of = {letter: unicodedata.category(letter) for letter in set(value)}
         if not any(is_visible(kind) for kind in kinds_of.values()) or not _REFUSED.isdisjoint(kinds_of):
             raise ValueError(value)
-        if any(kind in ("Cc", "Cn") and letter != "\n" for letter, kind in kinds_of.items()):
+        if any(_is_no_letter(letter, kind) for letter, kind in kinds_of.items()):
             raise ValueError(value)
         return value
 
@@ -44,8 +44,18 @@ class Content(Kind):
 
 
 def is_visible(category: str) -> bool:
-    """Return True if characters of a general category of Unicode leave a mark."""
-    return category[0] not in "CZ" or category == "Co"
+    """Return True if characters of a general category of Unicode leave a mark.
+
+    Those that Python does not know, such as new emoji, may.
+    """
+    return category[0] not in "CZ" or category in ("Cn", "Co")
+
+
+def _is_no_letter(letter: str, category: str) -> bool:
+    """Return True for control characters, and for those that never become letters."""
+    number = ord(letter)
+    is_noncharacter = 0xFDD0 <= number <= 0xFDEF or number & 0xFFFE == 0xFFFE
+    return (category == "Cc" and letter != "\n") or is_noncharacter
 
 
 _CONTENT = Content()
