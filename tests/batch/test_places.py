@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,7 @@ import pytest
 
 import imgsvc_batch
 from imgsvc_batch import Event, Summary
+from imgsvc_batch.inputs import find
 from imgsvc_batch.places import is_remote, join, relative, split_pattern
 from imgsvc_core.errors import SpecError
 from tests.batch.pictures import SPEC, results
@@ -55,6 +57,33 @@ def test_what_is_in_an_archive(
     summary, done = go(f"zip://{within_archive}::{archive}", tmp_path / "out", tmp_path)
     assert (summary.failed, done) == (0, expected)
     assert len(results(tmp_path / "out")) == len(expected)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+@pytest.mark.parametrize(
+    ("within_archive", "expected"),
+    [
+        ("", ["one.png", "below/two.jpg"]),
+        ("*.png", ["one.png"]),
+        ("**/*.jpg", ["below/two.jpg"]),
+        ("below", ["two.jpg"]),
+    ],
+)
+def test_names_in_an_archive_may_begin_with_a_dot(
+    within_archive: str, expected: list[str], kind: str, tmp_path: Path
+) -> None:
+    """As those in archives of a whole folder do."""
+    path = tmp_path / f"pictures.{kind}"
+    if kind == "tar":
+        (tmp_path / "all" / "below").mkdir(parents=True)
+        for name in ("one.png", "below/two.jpg"):
+            (tmp_path / "all" / name).write_bytes(b"picture")
+        shutil.make_archive(str(tmp_path / "pictures"), "tar", tmp_path / "all")
+    else:
+        with zipfile.ZipFile(path, "w") as file:
+            for name in ("./", "./one.png", "./below/", "./below/two.jpg"):
+                file.writestr(name, b"" if name.endswith("/") else b"picture")
+    assert [item.key for item in find(f"{kind}://{within_archive}::{path}")] == expected
 
 
 def test_members_of_an_archive_are_compared_by_their_bytes(archive: Path, tmp_path: Path) -> None:

@@ -58,6 +58,14 @@ def test_an_archive_is_opened_once_until_it_changes(name: str, tmp_path: Path) -
         read("folder/2.jpg", archive)
 
 
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures.tar", "pictures.tar.gz"])
+@pytest.mark.parametrize("written", ["./folder/a.jpg", "/folder/a.jpg", "folder//a.jpg", "folder/./a.jpg"])
+def test_members_have_plain_names_however_they_are_written(written: str, name: str, tmp_path: Path) -> None:
+    """``tar -cf pictures.tar .`` writes ``./`` before all names."""
+    pack(tmp_path / name, {written: b"picture"})
+    assert read("folder/a.jpg", tmp_path / name) == read(written, tmp_path / name) == b"picture"
+
+
 def test_a_missing_archive_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match=r"missing\.zip"):
         read("a.jpg", tmp_path / "missing.zip")

@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tarfile import TarFile, TarInfo
+    from tarfile import TarInfo
+    from zipfile import ZipFile
 
 _GOOGLE = ("gs://", "gcs://")
 _ARCHIVES = ("zip://", "tar://", "libarchive://")
@@ -38,7 +39,7 @@ def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
     if url.startswith(_ARCHIVES) and archive and not options:
         fs, path = open_filesystem(archive)
         scheme, _, name = member.partition("://")
-        return _open_archive(scheme, archive, fs.ukey(path), os.getpid()), name.strip("/")
+        return _open_archive(scheme, archive, fs.ukey(path), os.getpid()), _plain(name)
     found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
     return found
 
@@ -55,15 +56,39 @@ def _open_archive(scheme: str, archive: str, _version: str, _process: int) -> An
 
     fs = fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
     if scheme == "tar":
-        _index_members(fs.tar)
+        _name_members_of_tar(fs)
+    elif scheme == "zip":
+        _name_members_of_zip(fs.zip)
     return fs
 
 
-def _index_members(tar: TarFile) -> None:
-    """Look members of an open archive up by name. `TarFile` compares the name with that of every member."""
-    members = {member.name: member for member in tar.getmembers()}  # the last of several is the valid one
+def _name_members_of_tar(fs: Any) -> None:
+    """Give the members of an archive plain names.
+
+    They are looked up by these, and the last one of a name is valid. `TarFile` itself compares a name with
+    that of every member.
+    """
+    members: dict[str, TarInfo] = {_plain(member.name): member for member in fs.tar.getmembers()}
 
     def getmember(name: str) -> TarInfo:
-        return members[name.rstrip("/")]
+        return members[_plain(name)]
 
-    tar.getmember = getmember  # type: ignore[method-assign]
+    fs.tar.getmember = getmember
+    named = ((_plain(name), facts) for name, facts in fs.index.items())
+    fs.index = {name: ({**facts[0], "name": name}, *facts[1:]) for name, facts in named if name}
+
+
+def _name_members_of_zip(archive: ZipFile) -> None:
+    """Give the members of an archive plain names."""
+    archive.filelist = [member for member in archive.filelist if _plain(member.filename)]
+    for member in archive.filelist:
+        member.filename = _plain(member.filename) + ("/" if member.is_dir() else "")
+    archive.NameToInfo = {member.filename: member for member in archive.filelist}
+
+
+def _plain(name: str) -> str:
+    """Return the name of a member as users write it.
+
+    ``tar -cf photos.tar .`` puts ``./`` before all names, and other programs a slash.
+    """
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
