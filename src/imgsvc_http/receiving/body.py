@@ -120,8 +120,13 @@ def _parsed(body: bytes) -> Any:
             json.dumps(document, ensure_ascii=False).encode()  # finds lone surrogates
     except RecursionError:
         raise refusal("invalid_json", reason="it is nested too deeply") from None
-    except UnicodeError:
+    except UnicodeDecodeError:
         raise refusal("invalid_json", reason="it must be text in UTF-8") from None
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise refusal(
+            "invalid_json", reason=f"{half} is half of a character; the other half is missing"
+        ) from None
     except ValueError as error:
         raise refusal("invalid_json", reason=str(error).rstrip(".")) from None
     return document

@@ -82,6 +82,14 @@ async def test_json_of_unknown_length_has_the_same_limit(client: aiohttp.ClientS
 
 
 @pytest.mark.asyncio
+async def test_a_text_that_was_cut_within_a_character_is_told(client: aiohttp.ClientSession) -> None:
+    """JavaScript cuts texts between the halves of an emoji, and writes the half as an escape."""
+    headers, document = {"Content-Type": "application/json"}, rb'{"url": "https://a.example/\ud83d.jpg"}'
+    reply = await call(client, "POST", "/1.0/fetch", data=document, headers=headers)
+    assert_failure(reply, 400, "invalid_json", "\\ud83d is half of a character")
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("binary", [False, True])
 async def test_the_answer_names_parts_that_were_ignored(binary: bool, client: aiohttp.ClientSession) -> None:
     width = b'Content-Disposition: form-data; name="resize[width]"\r\n\r\n100'
