@@ -11,6 +11,7 @@ from multidict import MultiMapping
 
 _DIRECTIVE = re.compile(r'([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?')
 _EXTENDED_NAME = re.compile(r""";\s*filename\*\s*=\s*"?(utf-8|iso-8859-1)'[^';"]*'([^;"]*)""", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DATE = re.compile(
     r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -](?:\d\d|[1-9]\d{3}) \d{1,2}:\d\d:\d\d"
     r"(?: (?:GMT|UTC?|[+-]\d{4}))?"
@@ -62,3 +63,18 @@ def extended_file_name(disposition: str) -> str:
     """
     match = _EXTENDED_NAME.search(disposition)
     return unquote(match[2], encoding=match[1], errors="replace") if match else ""
+
+
+def file_name(label: str) -> str:
+    """Return the name in a label of a file, without folders and control characters, if any of it is left.
+
+    >>> file_name(r"C:\\photos\\shoe.jpg")
+    'shoe.jpg'
+    """
+    name = without_controls(label.replace("\\", "/").rpartition("/")[2])[:255]
+    return name if name.strip(". ") else ""
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters and halves of characters."""
+    return _CONTROL.sub("", text)

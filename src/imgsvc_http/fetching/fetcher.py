@@ -23,7 +23,7 @@ from imgsvc_core.errors import (
     SpecError,
 )
 from imgsvc_core.limits import in_words
-from imgsvc_http.answering.header_fields import extended_file_name
+from imgsvc_http.answering.header_fields import extended_file_name, file_name
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress
 from imgsvc_http.fetching.cookies import FetchCookies
 from imgsvc_http.fetching.resolver import ACCOUNT, TooManyLookups
@@ -276,11 +276,9 @@ def _is_complete(response: aiohttp.ClientResponse) -> bool:
 
 
 def _name(response: aiohttp.ClientResponse) -> str:
-    """Return the file name in the headers or the URL, without folders and control characters."""
-    given = _name_in(response.headers.get("Content-Disposition", "")) or PurePosixPath(response.url.path).name
-    base = given.replace("\\", "/").rpartition("/")[2]
-    name = "".join(letter for letter in base if letter.isprintable())[:255]
-    return name if name.strip(". ") else ""
+    """Return the file name in the headers or the URL."""
+    given = _name_in(response.headers.get("Content-Disposition", ""))
+    return file_name(given or PurePosixPath(response.url.path).name)
 
 
 def _name_in(disposition: str) -> str:

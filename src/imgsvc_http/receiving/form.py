@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import attrs
@@ -13,7 +11,7 @@ from aiohttp import web
 from multipart import MultipartError, MultipartSegment, parse_options_header
 
 from imgsvc_http.answering.errors import invalid, refusal
-from imgsvc_http.answering.header_fields import extended_file_name
+from imgsvc_http.answering.header_fields import extended_file_name, file_name, without_controls
 from imgsvc_http.receiving.body import (
     Pace,
     begin_body,
@@ -30,7 +28,6 @@ _MOST_PARTS = 16
 _MOST_SHOWN = 60  # characters of the name of a part that is ignored
 _MOST_FRAMING_BYTES = 1 << 17
 _MOST_HEADER_BYTES = 1 << 16  # of a part; a name is cut, however long it is
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _IDENTITY = ("7bit", "8bit", "binary", "identity")
 
 
@@ -156,7 +153,7 @@ class _Form:
             raise refusal("invalid_multipart", reason=f"it has more than one part '{name}'")
         if name not in self._targets:
             if name:
-                self.ignored.append(_CONTROL.sub("", name[:_MOST_SHOWN]))
+                self.ignored.append(without_controls(name[:_MOST_SHOWN]))
             return _Part(name)
         headers = dict(reversed(segment.headerlist))  # whose names the parser writes in one way
         _check(segment, headers, name)
@@ -178,12 +175,7 @@ def _check(segment: MultipartSegment, headers: Mapping[str, str], name: str) -> 
 def _filename(segment: MultipartSegment, headers: Mapping[str, str]) -> str:
     """Return the base name of a file, also if it is in the notation of RFC 5987 that browsers do not use."""
     extended = extended_file_name(headers.get("Content-Disposition", ""))
-    given = extended or _text(segment.filename)
-    if not given:
-        return ""
-    if "/" in given or "\\" in given or given == ".":
-        given = Path(given.replace("\\", "/")).name
-    return _CONTROL.sub("", given[:255])
+    return file_name(extended or _text(segment.filename))
 
 
 def _text(header: str | None) -> str:

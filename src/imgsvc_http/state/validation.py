@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declaring import Kind
@@ -17,7 +19,11 @@ def check(title: str, name: str, kind: Kind, value: object) -> None:
 
 
 def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int = 1) -> None:
-    """Raise `SpecError` for a text of a wrong length, or with characters that cannot be printed."""
-    if not minimum <= len(value) <= maximum or not value.isprintable():
+    """Raise `SpecError` for a text of a wrong length, or with characters that cannot be printed.
+
+    All spaces can, as can letters that Python does not know yet.
+    """
+    printable = all(letter.isprintable() or unicodedata.category(letter) in ("Zs", "Cn") for letter in value)
+    if not minimum <= len(value) <= maximum or not printable:
         expected = f"{title} '{name}' parameter must be {minimum} to {maximum} printable characters"
         raise SpecError([Problem(name, expected, f"got {shown(value)}")])

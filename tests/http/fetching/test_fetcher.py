@@ -64,6 +64,13 @@ async def test_names_that_are_no_names_are_left_out(name: str, fetcher: Fetcher,
         assert (await get(fetcher, f"{url}/p", tmp_path)).name == ""
 
 
+async def test_names_keep_their_spaces_and_new_letters(fetcher: Fetcher, tmp_path: Path) -> None:
+    """macOS puts a narrow space into names of screenshots, and Japanese names have a wide one."""
+    name = "Screenshot at 1.36\u202fPM\u3000写真\U0001fa77.png"
+    async with serving({f"/{name}": answering()}) as url:
+        assert (await get(fetcher, f"{url}/{name}", tmp_path)).name == name
+
+
 async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
 

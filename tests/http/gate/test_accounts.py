@@ -28,7 +28,12 @@ async def _spend(db: Database, account: Account, times: int, now: datetime = NOW
 
 async def test_accounts_come_back_as_created(db: Database, account: Account) -> None:
     other = await accounts.create(
-        db, company="Zoë & Söhne 🖼", plan="p", period="yearly", quota=0, now=NOW + timedelta(seconds=1)
+        db,
+        company="Zoë & Söhne 🖼\u3000\N{NO-BREAK SPACE}株式会社 \U0001fa77",
+        plan="p",
+        period="yearly",
+        quota=0,
+        now=NOW + timedelta(seconds=1),
     )
     assert await accounts.get(db, account.id) == account
     assert await accounts.list_all(db) == [account, other]

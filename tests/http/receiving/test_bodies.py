@@ -117,6 +117,7 @@ async def test_a_document_that_is_null_is_as_if_it_was_left_out(client: aiohttp.
         (b"filename*=utf-8''%ff%fe.png", "\N{REPLACEMENT CHARACTER}" * 2 + ".png"),
         (b'filename="' + 5000 * b"a" + b'"', 255 * "a"),
         (b"filename*=nonsense''%ff.png", ""),
+        (b'filename=".."', ""),
         (b"filename*=iso-8859-1''caf%e9.png", "caf\N{LATIN SMALL LETTER E WITH ACUTE}.png"),
     ],
 )
