@@ -170,6 +170,20 @@ class TestPng:
         transparency = (0, 0, 0) if mode == "RGB" else 0
         assert facts(pillow(PHOTO.convert(mode), "PNG", transparency=transparency)).alpha
 
+    @pytest.mark.parametrize("length", [0, 1, 2, 6, 8])
+    @pytest.mark.parametrize("mode", ["L", "RGB"])
+    def test_transparent_colors_are_those_that_are_decoded(self, mode: str, length: int) -> None:
+        data = handmade.png_with(np.zeros_like(PHOTO.convert(mode)), (b"tRNS", bytes(length)))
+        assert facts(data).alpha == pyvips.Image.pngload_buffer(data).hasalpha()
+
+    @pytest.mark.parametrize("more", [-1, 0, 1])
+    def test_transparent_colors_of_a_palette_are_those_that_are_decoded(self, more: int) -> None:
+        data = pillow(PHOTO.convert("P"), "PNG", transparency=bytes(7))
+        start = data.index(b"PLTE") - 4
+        palette = handmade.png_chunk(b"PLTE", data[start + 8 :][: 3 * (7 - more)])
+        data = data[:start] + palette + data[data.index(b"tRNS") - 4 :]
+        assert facts(data).alpha == pyvips.Image.pngload_buffer(data).hasalpha() == (more <= 0)
+
     def test_interlaced(self) -> None:
         check(vips(PHOTO, ".png", interlace=True), interlaced=True)
 

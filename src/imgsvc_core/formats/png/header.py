@@ -144,7 +144,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
         interlaced=head.interlaced,
         depth=8 if head.color == _PALETTE else head.depth,
         bytes=reader.size,
-        alpha=head.alpha or b"tRNS" in found,
+        alpha=head.alpha or _has_transparent_colors(head, found),
         frames=len(moving.frames) if moving else 1,
         delays=moving.delays if moving else (),
         plays=moving.plays if moving else None,
@@ -154,6 +154,15 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
         contents=sum(map(_memory, chunks)) or None,
     )
     return info, PngHeader(head, chunks, animation), exif
+
+
+def _has_transparent_colors(head: Head, chunks: Mapping[bytes, Chunk]) -> bool:
+    """Return True if some colors are transparent. libpng ignores a statement of another length or place."""
+    stated = chunks.get(b"tRNS")
+    if stated is None or head.color != _PALETTE:
+        return stated is not None and stated.length == 2 * _CHANNELS[head.color]
+    palette = chunks[b"PLTE"]
+    return palette.start < stated.start and 0 < stated.length <= palette.length // 3
 
 
 def _read_orientation(reader: HeaderReader) -> int:
@@ -229,7 +238,9 @@ def _read_head(reader: HeaderReader, chunk: Chunk) -> Head:
     reader.check_size(width, height)
     if max(width, height) > _LONGEST:
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
-    if depth not in _DEPTHS.get(color, ()) or compression or filtering or interlace > 1:
+    if compression or filtering or interlace > 1:
+        raise reader.corrupt(f"its methods {compression}, {filtering} and {interlace} are impossible")
+    if depth not in _DEPTHS.get(color, ()):
         raise reader.corrupt(f"its color type {color} with {depth} bits is impossible")
     return Head(width, height, depth, color, interlace == 1)
 
