@@ -389,6 +389,7 @@ def test_nine_scripts_look_as_they_should(check_golden: GoldenCheck) -> None:
         ({"text": " \n"}, "text.text"),
         ({"text": "\ud800"}, "text.text"), ({"text": "x" * 1_000_000}, "text.text"),
         ({"text": ""}, "text.text"),
+        ({"text": "\u3164\ufe0f", "missing": "box"}, "text.text"),
         ({"text": "a\ufdd0"}, "text.text"), ({"text": "a\uffff"}, "text.text"),
         ({"text": None}, "text.text"), ({"text": 7}, "text.text"),
         ({"size": "0.1%"}, "text.size"), ({"size": 0}, "text.size"), ({"size": 10**6}, "text.size"),

@@ -93,10 +93,14 @@ def _drawn_anew(laid: Laid) -> Drawn:
                 layout = _fitted(layout, height)
             return _drawn(*layout.limited(height), height, min(laid.frame))
     except pyvips.Error as error:
-        if "too big" not in str(error):
+        if "too big" in str(error):
+            expected = "be drawn within 32,767 pixels: ask for fewer or smaller letters"
+        elif "no text to render" in str(error):
+            expected = "have letters that leave a mark"
+        else:
             raise
-        message = "Text 'text' parameter must be drawn within 32,767 pixels: ask for fewer or smaller letters"
-        raise SpecError([Problem(f"{laid.path}.text.text", message)]) from error
+        problem = Problem(f"{laid.path}.text.text", f"Text 'text' parameter must {expected}")
+        raise SpecError([problem]) from error
 
 
 @frozen
