@@ -73,6 +73,8 @@ def test_a_font_is_a_family_with_words_for_its_weight_and_style(text: str | None
 def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
     (tmp_path / "cut.ttf").write_bytes(whole[:5000])
+    name, no_name = "Inter".encode("utf-16-be"), "\1nter".encode("utf-16-be")
+    (tmp_path / "junk.ttf").write_bytes(whole.replace(name, no_name))
     (tmp_path / "none.otf").write_text("no font")
     (tmp_path / "read me.txt").write_text("no font either")
     monkeypatch.setattr(sys.modules[module_of_catalog.__module__], "_PACKAGES", ())
@@ -85,8 +87,8 @@ def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch
     monkeypatch.setenv(FOLDERS, f'["{tmp_path}", "{tmp_path}/nowhere"]')
     sys.modules[module_of_catalog.__module__]._read.cache_clear()
     assert names() == ["Inter"]
-    assert catalog().broken == ("cut.ttf", "none.otf", "nowhere")
-    with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; fonts that cannot be read: cut\.ttf, none"):
+    assert catalog().broken == ("cut.ttf", "junk.ttf", "none.otf", "nowhere")
+    with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; fonts that cannot be read: cut\.ttf, junk"):
         planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
 
 

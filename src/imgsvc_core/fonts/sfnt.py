@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import struct
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import attrs
 
 SUFFIXES = frozenset({".ttf", ".otf", ".ttc", ".otc"})
 
+_MOST_IN_NAME = 100  # as in requests
 _MOST_TABLES = 200
 _MOST_FACES = 500
 _FAMILY, _TYPOGRAPHIC_FAMILY = 1, 16
@@ -63,7 +65,7 @@ def read_font(path: Path) -> FontFile:
             checksums.append(directory)
             if not {b"name", b"cmap"} <= tables.keys():
                 raise ValueError("it has no names or no letters")
-            families |= dict.fromkeys(_names(read(*tables[b"name"])))
+            families |= dict.fromkeys(filter(_is_name, _names(read(*tables[b"name"]))))
             colored = colored or not _COLORS.isdisjoint(tables)
             found.append(tables[b"cmap"])
     if not families:
@@ -118,6 +120,11 @@ def _names(table: bytes) -> Iterator[str]:
                     yield text.decode("utf-16-be").strip()
                 elif platform == _MACINTOSH:
                     yield text.decode("mac-roman").strip()
+
+
+def _is_name(family: str) -> bool:
+    """Return True for a name that a request can ask for. Damaged tables name anything."""
+    return 0 < len(family) <= _MOST_IN_NAME and not any(unicodedata.category(part) == "Cc" for part in family)
 
 
 def _letters(table: bytes) -> Iterable[tuple[int, int]]:
