@@ -330,9 +330,9 @@ def reason_of(error: BaseException) -> str:
         return "its host name is unknown"
     if isinstance(error, aiohttp.ServerTimeoutError):
         return "it cannot be connected to in time"
-    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
-        return "the connection ended before the answer was complete"
     if isinstance(error, aiohttp.ClientConnectorError):
         reason = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
         return f"it cannot be connected to ({reason})"
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError | OSError):
+        return "the connection ended before the answer was complete"
     return "its answer is no valid HTTP"

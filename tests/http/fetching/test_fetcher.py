@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -62,6 +63,19 @@ async def test_names_that_are_no_names_are_left_out(name: str, fetcher: Fetcher,
     handler = answering(Content_Disposition=f'attachment; filename="{name}"')
     async with serving({"/p": handler}) as url:
         assert (await get(fetcher, f"{url}/p", tmp_path)).name == ""
+
+
+async def test_connections_that_are_reset_have_ended(fetcher: Fetcher, tmp_path: Path) -> None:
+    async def reset(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+        await reading.readuntil(b"\r\n\r\n")
+        at_once = struct.pack("ii", 1, 0)
+        writing.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        writing.close()
+
+    async with await asyncio.start_server(reset, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(SourceUnreachable, match="the connection ended before the answer was complete"):
+            await get(fetcher, f"http://127.0.0.1:{port}/p", tmp_path)
 
 
 async def test_names_keep_their_spaces_and_new_letters(fetcher: Fetcher, tmp_path: Path) -> None:
