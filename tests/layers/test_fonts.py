@@ -92,6 +92,18 @@ def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch
         planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
 
 
+@pytest.mark.parametrize("asked", ["In\u3000er Bold", "in er bold"])
+def test_families_may_have_spaces_of_any_kind(
+    asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of Japanese fonts have, such as ＤＦ\u3000特太ゴシック体."""
+    whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
+    name, own = (text.encode("utf-16-be") for text in ("Inter", "In\u3000er"))
+    (tmp_path / "own.ttf").write_bytes(whole.replace(name, own))
+    monkeypatch.setenv(FOLDERS, str(tmp_path))
+    assert Font.parse(asked, catalog()) == Font("In\u3000er", 700)
+
+
 def test_another_font_is_another_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = imgsvc.parse(TEXT).digest
     plain = imgsvc.parse({"resize": {"width": 9}}).digest

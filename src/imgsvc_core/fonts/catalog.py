@@ -28,8 +28,8 @@ _MOST_FILES = 5000
 class Catalog:
     """The fonts of some folders.
 
-    ``families`` has names of families by their lower-case form, and ``broken`` the names of files that are no
-    fonts, and of folders that cannot be read.
+    ``families`` has names of families by their lower-case form with plain spaces, and ``broken`` the names of
+    files that are no fonts, and of folders that cannot be read.
     """
 
     folders: tuple[str, ...]
@@ -52,6 +52,10 @@ class Catalog:
     def has(self, letter: str) -> bool:
         """Return True if a font has a letter. Fonts are read until one has it."""
         return any(_has(font, ord(letter)) for font in self.fonts)
+
+    def family(self, name: str) -> str | None:
+        """Return the family of this name, whatever its case and its spaces, or None."""
+        return self.families.get(_key(name))
 
     def family_with(self, letters: str, families: Iterable[str]) -> str | None:
         """Return the first of some families that has a font with all of some letters, or None."""
@@ -101,8 +105,13 @@ def _read(folders: tuple[str, ...]) -> Catalog:
         except (OSError, ValueError, struct.error):
             broken.append(path.name)
     for font in fonts:
-        families |= {name.lower(): name for name in font.families if name.lower() not in families}
+        families |= {_key(name): name for name in font.families if _key(name) not in families}
     return Catalog(folders, families, tuple(fonts), tuple(broken))
+
+
+def _key(family: str) -> str:
+    """Return a name of a family in lower case and with plain spaces; Japanese ones have wide spaces."""
+    return " ".join(family.lower().split())
 
 
 @functools.cache

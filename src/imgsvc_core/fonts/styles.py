@@ -40,7 +40,7 @@ class Font(NamedTuple):
         words = text.split()
         weight, italic = 400, False
         for count in range(len(words), 0, -1):
-            family = known.families.get(" ".join(words[:count]).lower())
+            family = known.family(" ".join(words[:count]))
             if family is None:
                 continue
             styles = " ".join(words[count:]).lower().replace("-", "")

@@ -36,7 +36,7 @@ async def families(call: Call) -> Fonts:
 
 async def sample(call: Call) -> Response:
     """Return a sample of a family in its own script, black on white. It is drawn once in a process."""
-    family = fonts.catalog().families.get(call.request.match_info["family"].lower())
+    family = fonts.catalog().family(call.request.match_info["family"])
     if family is None:
         raise refusal("not_found", what="font family")
     data = _SAMPLES.get(family)
