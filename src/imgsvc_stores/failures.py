@@ -27,6 +27,7 @@ _ODD = (
 )
 """The errors that clients raise for a malformed response of a server."""
 
+_MOST_SHOWN = 1000  # characters of a provider's words
 _TEMPORARY = frozenset({408, 425, 429})
 
 
@@ -73,10 +74,16 @@ def _described(error: BaseException) -> str:
 
 
 def _without(failure: TargetError, spec: StoreSpec, tokens: Iterable[str]) -> TargetError:
-    message = redacted(spec, failure.message, tokens)
+    message = _in_one_line(redacted(spec, failure.message, tokens))
     if isinstance(failure, StoreRefused):
-        return StoreRefused(message, code=redacted(spec, failure.code, tokens))
+        return StoreRefused(message, code=_in_one_line(redacted(spec, failure.code, tokens)))
     return type(failure)(message)
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text without newlines and of limited length. A few bytes of XML may stand for megabytes."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 3]}..."
 
 
 def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:

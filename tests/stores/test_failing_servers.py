@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from typing import Any
 
@@ -47,6 +48,21 @@ def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: st
     server.answer = lambda _: web.Response(status=403, text=text)
     with pytest.raises(stores.StoreRefused):
         put(server.url)
+
+
+@pytest.mark.parametrize("provider", ["microsoft", "alibaba", "aws"], indirect=True)
+def test_few_bytes_that_stand_for_many_are_told_in_a_line(
+    server: Failing, provider: str, keyfile: dict[str, str]
+) -> None:
+    kinds = "".join(f'<!ENTITY {name} "{10 * f"&{inner};"}">' for inner, name in itertools.pairwise("abcde"))
+    kinds = f'<!DOCTYPE x [<!ENTITY a "word\n">{kinds}]>'
+    text = f"<?xml version='1.0'?>{kinds}<Error><Code>&e;</Code><Message>&e;</Message></Error>"
+    server.answer = lambda _: web.Response(status=403, text=text, content_type="application/xml")
+    with pytest.raises(stores.StoreRefused) as caught:
+        write(provider, server.url, keyfile, b"picture", 20)
+    for told in (caught.value.message, caught.value.code):
+        assert len(told) <= 1000
+        assert "\n" not in told
 
 
 @pytest.mark.parametrize("lie", LIES)
