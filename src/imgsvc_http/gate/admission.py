@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import attrs
+from aiohttp import HttpVersion10
 
 from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.gate.addresses import client_network
 from imgsvc_http.gate.authentication import Principal, secret_in
 from imgsvc_http.gate.rate_limit import RateKind, RateState
 from imgsvc_http.gate.ticket import Ticket
+from imgsvc_http.runtime.private_names import speak_http_1_1
 from imgsvc_http.state.keys import digest_of
 from imgsvc_http.state.scopes import ADMIN
 
@@ -94,6 +96,9 @@ async def admit(call: Call, access: Access) -> Ticket:
 
 async def _principal(call: Call, access: Access) -> Principal | None:
     """Return who calls, by an API key or as the endpoint has it. Nobody asks who sends a probe."""
+    if call.request.version < HttpVersion10:  # what the parser takes a first line without a version for
+        speak_http_1_1(call.request)
+        raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
     if access.authenticate is not None:
         return await access.authenticate(call)
     given = call.request.headers.getall("Authorization", ())

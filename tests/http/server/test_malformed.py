@@ -30,6 +30,7 @@ def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
     [
         b"nonsense\r\n\r\n",
         b"GET /1.0/account HTTP/9.9\r\n\r\n",
+        b"GET /1.0/account\r\nHost: x\r\n\r\n",
         b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
