@@ -146,11 +146,8 @@ def _read_frame(reader: HeaderReader, offset: int, control: _Control, palette: t
 
 
 def _screen(width: int, height: int, first: GifFrame) -> tuple[int, int]:
-    """Return the declared screen, enlarged to hold the first frame; without one, the first frame."""
-    right, bottom = first.left + first.width, first.top + first.height
-    if 0 in (width, height):
-        return right, bottom
-    return max(width, right), max(height, bottom)
+    """Return the declared screen, which may have no size, enlarged to hold the first frame."""
+    return max(width, first.left + first.width), max(height, first.top + first.height)
 
 
 def _has_alpha(frames: Sequence[GifFrame], width: int, height: int) -> bool:

@@ -44,11 +44,8 @@ class Drawn:
         box = alpha.find_trim(threshold=0, background=[0], line_art=True)
         return Drawn(self.image.crop(*box), 0, self.color) if box[2] else self
 
-    def within(self, margin: int) -> Drawn:
-        """Return the same with a margin that is at least as large."""
-        more = margin - self.margin
-        if more <= 0:
-            return self
+    def widened(self, more: int) -> Drawn:
+        """Return the same with a margin that is larger by some pixels."""
         width, height = size_of(self.image)
         image = self.image.embed(more, more, width + 2 * more, height + 2 * more)
-        return Drawn(image, margin, self.color)
+        return Drawn(image, self.margin + more, self.color)

@@ -145,7 +145,7 @@ def _on_shadow(drawn: Drawn, laid: Laid) -> Drawn:
     alpha = image.extract_band(image.bands - 1)
     shadow, left, top = shadow_of(alpha, laid.layer.shadow, min(laid.frame))
     over = max(0, -left, -top, left + shadow.width - image.width, top + shadow.height - image.height)
-    drawn = Drawn(image, drawn.margin).within(drawn.margin + over)
+    drawn = Drawn(image, drawn.margin).widened(over)
     ground = pyvips.Image.black(*size_of(drawn.image), bands=4).copy(interpretation="srgb")
     ground = ground.insert(shadow, over + left, over + top)
     return Drawn(mix_over(ground, drawn.image, 0, 0, 1.0, "normal"), drawn.margin)
