@@ -276,3 +276,11 @@ def test_a_touched_input_without_its_result_is_done_again(source: Path, target: 
     (target / "photo00002.webp").unlink()
     assert counts(go(source, target)) == (1, 0, 5)
     assert (target / "photo00002.webp").exists()
+
+
+@pytest.mark.parametrize("name", ["ETag", "etag", "md5Hash", "mtime", "LastModified", "created"])
+def test_an_object_has_changed_if_what_its_store_says_has(name: str) -> None:
+    first, second = (inputs.stamp_of_object({"size": 5, name: value}) for value in ("one", "two"))
+    assert first
+    assert first != second
+    assert inputs.stamp_of_object({"size": 5}) == ""

@@ -44,6 +44,10 @@ NOT_UTF8 = "b\udcff"
         ({"template": NOT_UTF8 + "{stem}"}, "'template' parameter must be .*UTF-8"),
         ({"template": "{stem}\0"}, "'template' parameter must be .*NUL"),
         ({"template": 1}, "'template' parameter must be a template, got 1"),
+        (
+            {"template": "{stem}.{format}", "variants": {"a": SPEC, "b": SPEC}},
+            "with several variants it must",
+        ),
         ({"manifest": ""}, "'manifest' parameter must be the path of a file"),
         ({"workers": 0}, "'workers' parameter must be a number of processes from 1 up, got 0"),
         ({"workers": -1}, "'workers' parameter must be a number of processes from 1 up, got -1"),

@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import attrs
 import fsspec
 import pytest
 import pyvips
 
 import imgsvc_batch
-from imgsvc_batch import Event, Manifest, Progress, Summary, Template
+from imgsvc_batch import Event, Manifest, Progress, Summary, Template, executors
 from imgsvc_batch.inputs import Input
-from imgsvc_core.errors import MissingDependency, SourceUnreachable, SpecError, TargetError
+from imgsvc_batch.results import write_object
+from imgsvc_batch.signals import Interrupts
+from imgsvc_core.errors import MissingDependency, NameCollision, SourceUnreachable, SpecError, TargetError
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, folders
 
@@ -551,3 +555,60 @@ def test_variants_of_one_name_share_what_is_the_same_and_fail_otherwise(
 def test_templates_hold_names_only(text: str) -> None:
     with pytest.raises(SpecError, match="only names stand in braces"):
         Template(text)
+
+
+def test_the_time_that_is_left_is_known_once_all_inputs_are() -> None:
+    state = Progress(
+        total=10,
+        listed=True,
+        done=2,
+        failed=1,
+        skipped=2,
+        failed_before=0,
+        bytes_in=0,
+        bytes_out=0,
+        seconds=6,
+    )
+    assert state.remaining_seconds == 10
+    assert attrs.evolve(state, listed=False).remaining_seconds is None
+    assert attrs.evolve(state, done=0, failed=0).remaining_seconds is None
+
+
+def test_an_object_with_other_content_is_not_replaced(tmp_path: Path) -> None:
+    place = f"memory://{tmp_path.name}"
+
+    def write(data: bytes) -> bool:
+        return write_object(place, "a.png", data, "image/png", replace=False)
+
+    assert write(b"one")
+    assert not write(b"one")
+    for other in (b"two", b"three"):
+        with pytest.raises(NameCollision, match="exists already"):
+            write(other)
+
+
+def test_the_first_signal_ends_a_batch_gently_once_it_has_started() -> None:
+    early, gentle = Interrupts(), Interrupts()
+    with pytest.raises(KeyboardInterrupt):
+        early.handle(signal.SIGTERM, None)
+    assert not gentle.stop()
+    gentle.handle(signal.SIGTERM, None)
+    assert gentle.stop()
+    with pytest.raises(KeyboardInterrupt):
+        gentle.handle(signal.SIGTERM, None)
+
+
+def test_threads_that_stop_begin_no_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(_: object, tasks: object) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(executors, "run_tasks", work)
+    threads = executors.ThreadExecutor(cast("Any", None), 1)
+    _, waiting = threads.submit(()), threads.submit(())
+    begun.wait(60)
+    threads.stop()
+    go_on.set()
+    assert waiting.cancelled()

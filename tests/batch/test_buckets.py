@@ -239,6 +239,8 @@ def test_a_store_that_gives_no_reason_has_one_in_its_cause(said: str | None) -> 
     error.__cause__ = ValueError("the bucket is\nelsewhere")
     assert reason_of(error) == ("the store said" if said else "the bucket is elsewhere")
     assert reason_of(OSError()) == "OSError"
+    assert reason_of(KeyError("There is no item named 'a.jpg'")) == "There is no item named 'a.jpg'"
+    assert "invalid start byte" in reason_of(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"))
 
 
 def test_objects_in_place(server: S3Server, folder: str, tmp_path: Path) -> None:

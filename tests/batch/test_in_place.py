@@ -18,7 +18,8 @@ from PIL import Image
 
 import imgsvc_batch
 from imgsvc_batch import Batch, Event, Manifest, default_manifest, preview, run_in_place, write_report
-from imgsvc_core import SpecError, TargetError, inspect, process
+from imgsvc_batch.own_format import in_own_format
+from imgsvc_core import ImageInfo, Spec, SpecError, TargetError, inspect, process
 from imgsvc_core.targets import replace_file
 from tests.batch.pictures import results
 from tests.support import encoded, forked_python, requires
@@ -180,6 +181,14 @@ def test_each_file_keeps_its_format_whatever_its_suffix(folder: Path) -> None:
     told = events(folder / "*.bmp", SMALL)["four.bmp"]
     assert told.error == "target_unwritable"
     assert told.message.startswith("In place a result must have the format of its source, bmp, got jpg")
+
+
+def test_the_limits_of_a_batch_count_and_not_the_usual_ones() -> None:
+    """The format is chosen without them; they are checked when the picture is processed."""
+    large = ImageInfo(format="png", width=20_000, height=9, colorspace="srgb", bytes=9)
+    output = in_own_format(Spec(), large).output
+    assert output is not None
+    assert output.format == "png"
 
 
 def test_frames_stay(folder: Path) -> None:

@@ -81,6 +81,17 @@ def test_nothing_is_left_where_it_was_asked(source: str, tmp_path: Path) -> None
     assert target.stat().st_mtime_ns == before
 
 
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.jpg").symlink_to("nowhere")
+    os.mkfifo(source / "b.jpg")
+    assert foretold(str(source), tmp_path / "out") == {
+        "a.jpg": f"Source '{source}/a.jpg' cannot be read: No such file or directory.",
+        "b.jpg": f"Source '{source}/b.jpg' is no file.",
+    }
+
+
 def test_what_stands_in_the_way_of_results(source: str, tmp_path: Path) -> None:
     """A file where a folder must be, and a folder where a file must be."""
     target = tmp_path / "out"

@@ -88,6 +88,7 @@ def test_all_pictures_of_an_input_are_in_sight(tmp_path: Path) -> None:
     imgsvc_batch.run(tmp_path / "in", tmp_path / "out", large, workers=1)
     with Manifest(tmp_path / "out" / ".imgsvc-batch.sqlite") as manifest:
         write_report(manifest, str(tmp_path / "out"), tmp_path / "report.html")
+    assert "Failures" not in (tmp_path / "report.html").read_text()
     assert hidden(tmp_path / "report.html", 1100) == 0
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from imgsvc_cli import app
+from imgsvc_cli import app, printing
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, forked_python
 
@@ -73,6 +73,15 @@ def run_process(folder: Path, *arguments: str, stdin: str = "") -> subprocess.Co
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(0, "0 B"), (12, "12 B"), (999, "999 B"), (1234, "1.2 kB"), (123_456, "123 kB"), (2_500_000, "2.5 MB"),
+     (1_234_000_000, "1.2 GB")],
+)  # fmt: skip
+def test_sizes_have_a_unit(size: int, shown: str) -> None:
+    assert printing.size(size) == shown
 
 
 def test_in_words(folder: Path) -> None:

@@ -233,6 +233,7 @@ def test_json_of_results_and_errors(photo: Path, tmp_path: Path) -> None:
         (["process", "{photo}", "-o", "a.png", "--crop", "5x5", "--crop-x", "4000"], 6),
         (["inspect", "missing.jpg"], 3),
         (["explain"], 2),
+        (["explain", "{photo}", "--size", "2x3"], 2),
         (["explain", "--size", "\u00b2x3"], 2),
         (["--version"], 0),
         (["--help"], 0),

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 import pytest
 
@@ -27,6 +28,7 @@ ANSWERS: dict[str, bytes | int] = {
     "/old/refused": JPEG, "/new/refused": 422,
     "/old/neither": 404, "/new/neither": 404,
     "/old/only": 500, "/new/only": JPEG,
+    "/old/damaged": JPEG, "/new/damaged": JPEG[: len(JPEG) // 2],
     "/old/text": JPEG, "/new/text": b"no picture",
     "/old/meta": b'{"a": 1, "b": [2]}', "/new/meta": b'{"b":[2],"a":1.0}',
     "/old/facts": b'{"width": 4}', "/new/facts": b'{"width": 5}',
@@ -73,16 +75,18 @@ def compare(server: str, folder: Path, *lines: str, more: tuple[str, ...] = ()) 
 def test_each_kind_of_difference_is_told(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = ("same", "size", "format", "looks", "refused", "neither", "only", "text")
+    names = ("same", "size", "format", "looks", "refused", "neither", "only", "text", "damaged")
     assert compare(server, tmp_path, *(f"/{name}" for name in names), more=("--json",)) == 7
     found = {item["path"][1:]: item for item in map(json.loads, capsys.readouterr().out.splitlines())}
     assert {name: item["verdict"] for name, item in found.items()} == {
         "same": "same", "size": "other size", "format": "other format", "looks": "looks different",
         "refused": "refused", "neither": "same", "only": "only new", "text": "refused",
+        "damaged": "refused",
     }  # fmt: skip
     assert found["same"]["old"] == {"format": "jpg", "width": 90, "height": 60, "bytes": len(JPEG)}
     assert 0 < found["same"]["dssim"] < 0.1 < found["looks"]["dssim"]
     assert found["refused"]["new"] == {"problem": "422"}
+    assert "damaged" in found["damaged"]["new"]["problem"]
 
 
 def test_documents_are_compared_by_what_they_say(
@@ -123,6 +127,19 @@ def test_the_report_is_a_table(server: str, tmp_path: Path, capsys: pytest.Captu
 def test_servers_that_do_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare("http://127.0.0.1:1", tmp_path, "/same") == 0
     assert "refused" in capsys.readouterr().out
+
+
+def test_servers_that_do_not_speak_http(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Other(StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.readline()
+            self.wfile.write(b"220 ready\r\n")
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.serve_forever, args=[0.05], daemon=True).start()
+        assert compare(f"http://127.0.0.1:{server.server_address[1]}", tmp_path, "/same") == 0
+        server.shutdown()
+    assert "220 ready" in capsys.readouterr().out
 
 
 def test_wrong_lines_and_addresses(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -272,8 +272,10 @@ def test_grounds() -> None:
     assert ground("fit-in/400x400/filters:fill(FFO)") == {
         "width": 400, "height": 400, "top": 50, "color": "FFFF00", "under": True
     }  # fmt: skip
+    assert ground("fit-in/400x400/filters:fill(33669980)")["color"] == "336699"
     assert ground("fit-in/400x400/filters:fill(auto)")["kind"] == "mean"
-    assert ground("fit-in/400x400/filters:fill(blur)")["kind"] == "blur"
+    blurred = ground("fit-in/400x400/filters:fill(blur)")
+    assert (blurred["kind"], blurred["under"]) == ("blur", True)
     assert "color" not in ground("fit-in/400x400/filters:fill(none)")
     assert ground("filters:background_color(nosuchcolor)")["color"] == "000000"
     assert ground("200x100/filters:crop(10,20,50,60)") == {"width": 50, "height": 60, "left": -10, "top": -20}

@@ -130,6 +130,7 @@ def test_sides_are_rounded_as_from_a_jpeg_that_is_decoded_small(
         ("c:0.5:0.25/w:333", {"crop": {"x": 682, "y": 835, "width": 1363, "height": 556}}),
         ("c:1200:700:nowe:100:50", {"crop": {"x": 100, "y": 50, "width": 1200, "height": 700}}),
         ("c:1200:700/g:soea:100:50", {"crop": {"x": 1425, "y": 1475, "width": 1200, "height": 700}}),
+        ("c:1200:700:sowe:100:50", {"crop": {"x": 100, "y": 1475, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe:0.1:0", {"crop": {"x": 272, "y": 0, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe:1:1", {"crop": {"x": 1, "y": 1, "width": 1200, "height": 700}}),
         ("c:1200:700:nowe/fl:1", {"crop": {"x": 0, "y": 0, "width": 1200, "height": 700}}),
@@ -344,6 +345,7 @@ def test_what_is_refused_for_a_picture_is_named(options: str, info: imgsvc.Image
         ("fq:jpg:x", "'fq'"),
         ("skp:nosuch", "'skp'"),
         ("fn:%21:1", "'fn'"),
+        ("fn:a:0:1", "'fn'"),
         ("fn:YQ0KYg:1", "'fn'"),  # a line break
         ("exp:soon", "'exp'"),
         ("t:1:ff0000:1:1:1", "'t'"),

@@ -88,6 +88,7 @@ def test_jpegs_are_decoded_smaller_before_sizes_are_rounded(modifiers: str, size
         ("flop", {"flip": {"horizontal": True}}),
         ("flip,flop,rotate_90", {"rotate": {"angle": 270.0}}),
         ("rotate_450", {"rotate": {"angle": 90.0}}),
+        ("rotate_180", {"rotate": {"angle": 180.0}}),
         ("rotate_30,b_f00", {"rotate": {"angle": 30.0, "background": "FF0000"}}),
         ("rotate_30", {"rotate": {"angle": 30.0, "background": "000000"}}),
         ("rotate_", {}),
@@ -128,8 +129,9 @@ def test_levels_that_are_mixed_with_a_color_are_rounded() -> None:
 
 
 def test_kernels() -> None:
-    for modifiers in ("s_80x80,kernel_nearest", "kernel_nearest,resize_80x80"):
-        assert document(url(modifiers))["resize"]["kernel"] == "nearest"
+    assert document(url("s_80x80,kernel_nearest"))["resize"]["kernel"] == "nearest"
+    for kernel in ("nearest", "linear", "cubic", "mitchell", "lanczos2", "lanczos3", "mks2013", "mks2021"):
+        assert document(url(f"kernel_{kernel},resize_80x80"))["resize"]["kernel"] == kernel
     assert "kernel" not in document(url("w_80,kernel_nearest"))["resize"]
     stripes = np.zeros((64, 64, 3), np.uint8)
     stripes[:, ::3] = 255
@@ -268,7 +270,7 @@ INVALID = {
     "kernel": ["foo", "LANCZOS3"],
     "width": ["abc", "0", "-1", "1.5", "Infinity"],
     "height": ["abc", "0", "-1", "1.5"],
-    "resize": ["x", "abc", "0x100", "100x", "100xabc", "-1x-1"],
+    "resize": ["x", "abc", "0x100", "100x0", "100x", "100xabc", "-1x-1"],
     "trim": ["abc", "-1", "null"],
     "extend": ["-10", "1.5", "abc", "10_10_10_10_foo", "10001", "10_10_10_abc"],
     "extract": ["abc_0_10_10", "0_0_0_10", "0_0_10", "", "0_-1_1_1", "0_0_9999_9"],
@@ -308,6 +310,7 @@ def test_a_cut_beyond_an_earlier_one(part: str) -> None:
 
 def test_a_turn_after_a_cut() -> None:
     assert "'rotate'" in refusal("resize_300x300,rotate_30")
+    assert "'resize' must leave a pixel" in refusal("resize_9999x1")
     assert planned_size(url("resize_300x300,fit_inside,rotate_30"))[0] > 300
 
 

@@ -522,6 +522,7 @@ def meta(parts: str, info: imgsvc.ImageInfo = PHOTO, query: str = "") -> Documen
             [("crop", 10, 20, 1010, 520), ("resize", 200, 100), ("flip_horizontally",), ("flip_vertically",)],
             (0, 0),
         ),
+        ("100x700:900x500/545x0", (545, 445), [("resize", 545, 445)], (1362, 1112)),
         ("900x500:100x700/545x0", (545, 445), [("resize", 545, 445)], (1362, 1112)),
         ("610x500/filters:rotate(90)", (500, 610), [("resize", 610, 500)], (1362, 1112)),
     ],

@@ -145,6 +145,13 @@ def test_wavelet_sharpen(luma: bool) -> None:
     assert np.abs(found - np.clip(expected, 0, 255)).mean() < 2
 
 
+def test_wavelet_sharpen_of_gray_pictures_is_that_of_their_luma() -> None:
+    found = [
+        after(photo()[..., 0], WaveletSharpen(amount=2.5, radius=1.5, luma=luma)) for luma in (True, False)
+    ]
+    assert np.array_equal(*found)
+
+
 def test_turns_and_sizes_come_in_their_order() -> None:
     between = Tones(red=SAME, green=SAME, blue=SAME)
     found = after(photo(), QuarterTurn(angle=90), between, Rescale(width=45, height=60))

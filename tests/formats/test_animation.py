@@ -92,6 +92,19 @@ def test_gif_frames_lie_on_the_whole_screen(screen: tuple[int, int], disposal: i
     assert np.count_nonzero(opacity) == height * width
 
 
+@pytest.mark.parametrize(
+    ("screen", "size"), [((0, 0), (20, 10)), ((0, 30), (20, 30)), ((30, 0), (30, 10)), ((5, 50), (20, 50))]
+)
+def test_a_gif_is_as_large_as_its_screen_and_its_first_frame(
+    screen: tuple[int, int], size: tuple[int, int]
+) -> None:
+    """As in Pillow."""
+    whole = pillow(np.zeros((10, 20), np.uint8), "GIF")
+    data = whole[:6] + struct.pack("<HH", *screen) + whole[10:]
+    info = imgsvc.inspect(data)
+    assert (info.width, info.height) == Image.open(io.BytesIO(data)).size == size
+
+
 _SCREEN = (0, 0, 8, 6)
 
 

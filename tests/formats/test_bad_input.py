@@ -298,6 +298,8 @@ def test_enormous_pictures_are_told_and_then_refused(name: str) -> None:
         check(Limits())
 
 
+_NESTED = "<g>" * 3000 + "</g>" * 3000
+_NO_WIDTH = b"\x10\0\0\x9d\x01\x2a" + struct.pack("<HH", 0, 9)
 IMPOSSIBLE = {
     "jpeg without height": jpeg(10, 0),
     "jpeg without width": jpeg(0, 10),
@@ -320,6 +322,7 @@ IMPOSSIBLE = {
     "bmp of no size": bmp(0, 0),
     "bmp of 7 bits": bmp(5, 5, bits=7),
     "webp with two sizes": webp(7, 9, 9, 7),
+    "webp of no size": b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8 " + struct.pack("<I", 10) + _NO_WIDTH,
     "webp cut short": webp(9, 9, 9, 9)[:-1],
     "tiff without a size": tiff((258, 3, 8)),
     "tiff of no size": tiff((256, 3, 0), (257, 3, 5)),
@@ -332,6 +335,7 @@ IMPOSSIBLE = {
     "svg of size nought": f'<svg {SVG_NAMESPACE} width="0" height="5"/>'.encode(),
     "svg of negative size": f'<svg {SVG_NAMESPACE} width="-5" height="5"/>'.encode(),
     "svg that is cut off": f'<svg {SVG_NAMESPACE} width="5" height="5"><g'.encode(),
+    "svg of 3,000 levels": f'<svg {SVG_NAMESPACE} width="5" height="5">{_NESTED}</svg>'.encode(),
     "large svg that is cut off": f'<svg {SVG_NAMESPACE} width="1e9" height="5"><g'.encode(),
 }
 

@@ -113,6 +113,16 @@ def test_profiles_come_back(name: str) -> None:
     assert blob(pixels_of(libjxl.encode(photo(), profile=wanted)), PROFILE) == wanted
 
 
+@pytest.mark.parametrize("platform", [b"APPL", b"MSFT", b"SGI ", b"SUNW"])
+@pytest.mark.parametrize("tag", [b"bkpt", b"kXYZ", b"kTRC", b"chrm", b"dmnd", b"dmdd", b"lumi", b"abcd"])
+def test_any_name_in_a_profile_comes_back(tag: bytes, platform: bytes) -> None:
+    """Frequent ones have numbers."""
+    known = pyvips.Operation.call("profile_load", "p3").replace(b"cprt", tag)
+    wanted = known[:40] + platform + known[44:]
+    picture = probe(ByteSource(libjxl.encode(photo()[:8, :8], profile=wanted)))
+    assert profile_of(picture.header) == wanted
+
+
 @given(data=st.binary(min_size=0, max_size=900))
 @example(data=bytes(range(256)) * 8)  # its copies have a distribution of their own
 @settings(max_examples=40)
@@ -140,8 +150,9 @@ def test_profile_of_an_animation() -> None:
         {"primaries": 9, "transfer": 16},
         {"primaries": 11, "white": 10},
         {"primaries": 11, "white": 10, "transfer": 16},
+        {"primaries": 11, "white": 11, "transfer": 16},
     ],
-    ids=["P3", "linear", "gamma", "PQ", "white", "white of PQ"],
+    ids=["P3", "linear", "gamma", "PQ", "white", "white of PQ", "white of cinemas"],
 )
 def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
     found = facts(libjxl.encode(photo(), space=space)).rgb_space
@@ -151,9 +162,19 @@ def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
         "primaries": 0.68 if space.get("primaries") == 11 else 0.708 if "primaries" in space else 0.64
     }
     assert found.primaries[0][0] == expected["primaries"]
-    assert found.primaries[3][0] == pytest.approx(1 / 3 if "white" in space else 0.3127)
+    assert found.primaries[3][0] == pytest.approx({10: 1 / 3, 11: 0.314}.get(space.get("white", 1), 0.3127))
     transfer = {8: ("gamma", 1.0), 65535: ("gamma", 2.0), 16: ("pq", 1.0)}.get(space.get("transfer", 13))
     assert (found.transfer, round(found.gamma, 6)) == (transfer or ("srgb", 1.0))
+
+
+def test_a_space_that_has_no_number() -> None:
+    own = {"white_point": (0.3457, 0.3585), "red": (0.7, 0.29), "green": (0.16, 0.8), "blue": (0.04, 0.01)}
+    space = {"white": 2, "primaries": 2, "transfer": 65535, "gamma": 1 / 1.8, **own}
+    found = facts(libjxl.encode(photo(), space=space)).rgb_space
+    assert found is not None
+    assert found.gamma == pytest.approx(1.8, abs=1e-5)
+    expected = [own[name] for name in ("red", "green", "blue", "white_point")]
+    assert np.array(found.primaries) == pytest.approx(np.array(expected), abs=1e-5)
 
 
 def test_linear_light_is_shown_as_srgb() -> None:
@@ -247,13 +268,18 @@ def _png(pixels: Any, exif: Image.Exif) -> bytes:
     return file.getvalue()
 
 
-def test_frames_that_cover_a_part_of_the_picture() -> None:
-    first, patch = frames(1)[0], np.full((20, 30, 4), (9, 8, 7, 255), np.uint8)
-    data = libjxl.encode([first, patch], durations=[1, 5], crops=[None, (5, 7)], **_ANIMATED)
-    shown = pixels_of(data, all_frames=True).numpy().reshape(2, *first.shape)
+@pytest.mark.parametrize(
+    ("left", "top", "width", "height"), [(5, 7, 30, 20), (0, 0, 96, 20), (0, 0, 30, 64), (5, 0, 91, 64)]
+)
+def test_frames_that_cover_a_part_of_the_picture(left: int, top: int, width: int, height: int) -> None:
+    first, patch = frames(1)[0], np.full((height, width, 4), (9, 8, 7, 255), np.uint8)
+    shown, crops = [first, patch, first], [None, (left, top), None]
+    data = libjxl.encode(shown, durations=[1, 5, 9], crops=crops, **_ANIMATED)
+    assert facts(data).delays == (10, 50, 90)
+    shown = pixels_of(data, all_frames=True).numpy().reshape(3, *first.shape)
     expected = first.copy()
-    expected[7:27, 5:35] = patch
-    assert np.array_equal(shown, [first, expected])
+    expected[top : top + height, left : left + width] = patch
+    assert np.array_equal(shown, [first, expected, first])
 
 
 @given(

@@ -170,6 +170,12 @@ def test_a_drawing_that_is_rendered_too_large_is_refused(request_: dict[str, Any
         imgsvc.process(huge_drawing(), {**request_, "output": {"format": "png"}}, limits=limits)
 
 
+def test_a_drawing_is_rendered_at_any_size_without_limits() -> None:
+    info = imgsvc.inspect(huge_drawing())
+    plan = imgsvc.explain({"resize": {"width": 20_000}}, info, limits=Limits.none())
+    assert plan.size == (20_000, 20_000)
+
+
 def test_a_watermark_is_a_drawing_of_any_size() -> None:
     picture = pyvips.Image.black(100, 100, bands=3).copy(interpretation="srgb")
     marks = {"mark": huge_drawing()}

@@ -115,6 +115,37 @@ def test_kept_metadata_describes_the_result(format: str) -> None:
     assert not [claim for claim in _CLAIMS if claim in data]
 
 
+_OF_THE_ORIGINAL = {
+    "http://ns.adobe.com/exif/1.0/": (
+        "CompressedBitsPerPixel", "FocalPlaneXResolution", "FocalPlaneYResolution",
+        "FocalPlaneResolutionUnit", "SubjectArea", "SubjectLocation",
+    ),
+    "http://ns.adobe.com/photoshop/1.0/": ("ColorMode", "ICCProfile"),
+    "http://ns.adobe.com/tiff/1.0/": (
+        "BitsPerSample", "Compression", "PhotometricInterpretation", "PlanarConfiguration", "SamplesPerPixel",
+        "YCbCrSubSampling",
+    ),
+    "http://ns.adobe.com/xap/1.0/": ("Thumbnails",),
+    "http://ns.microsoft.com/photo/1.2/": ("RegionInfo",),
+    "http://www.metadataworkinggroup.com/schemas/regions/": ("Regions",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"), [(space, name) for space, names in _OF_THE_ORIGINAL.items() for name in names]
+)
+def test_what_xmp_says_of_the_original_alone_is_left_out(namespace: str, name: str) -> None:
+    packet = (
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        f'<rdf:Description xmlns:a="{namespace}" a:{name}="stale" xmlns:b="http://b.org/" b:title="kept"/>'
+        "</rdf:RDF></x:xmpmeta>"
+    )
+    found = xmp.describing(packet.encode(), 4, 3)
+    assert found is not None
+    assert b"kept" in found
+    assert b"stale" not in found
+
+
 @pytest.mark.parametrize("format", _HOLDS_EXIF)
 def test_copyright_adds_nothing(format: str) -> None:
     data = _result(format, "copyright")

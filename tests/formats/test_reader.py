@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from imgsvc_core.errors import CorruptImage
@@ -27,3 +29,13 @@ def test_parts_of_a_header_are_counted() -> None:
     reader.read(0, 1)
     with pytest.raises(CorruptImage, match="more than 2,000,000 parts"):
         reader.read(0, 1)
+
+
+def test_a_file_that_becomes_shorter_is_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "a.png"
+    file.write_bytes(b"abcdef")
+    source = ByteSource(file)
+    assert source.size == 6
+    file.write_bytes(b"abc")
+    with pytest.raises(CorruptImage, match="became shorter while it was read"):
+        HeaderReader(source, "PNG").read(0, 6)

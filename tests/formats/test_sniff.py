@@ -57,6 +57,7 @@ def test_heic() -> None:
     ("head", "expected"),
     [
         (ftyp(b"heic", b"mif1"), "heic"),
+        *((ftyp(b"mif2", brand), "heic") for brand in (b"heix", b"heim", b"heis", b"hevx", b"hevm", b"hevs")),
         (ftyp(b"heix"), "heic"),
         (ftyp(b"mif1", b"heic", b"mif1"), "heic"),
         (ftyp(b"mif1", b"mif1", b"avif", b"miaf"), "avif"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.svg import bounds
 from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.decoding import loaded_size
 from tests.support import requires
@@ -28,6 +29,7 @@ AS_IN_BROWSERS = {
     'height="100" viewBox="0 0 24 12"': (200, 100),
     'height="20" viewBox="0,0,20,10"': (40, 20),
     'height="20" viewBox="0 0 0 10"': (300, 20),
+    'width="20" viewBox="0 0 0 10"': (20, 150),
     'height="20" viewBox="0 0 -5 10"': (300, 20),
     'height="20" viewBox="wrong"': (300, 20),
     'width="100%" height="100%"': (300, 150),
@@ -244,3 +246,10 @@ def test_sides_below_zero_are_no_size(sides: str) -> None:
     data = f'<svg xmlns="http://www.w3.org/2000/svg" {sides}><rect width="9" height="9"/></svg>'.encode()
     with pytest.raises(imgsvc.CorruptImage, match="it has no size"):
         imgsvc.inspect(data)
+
+
+def test_a_drawing_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "_MOST_ELEMENTS", 100)
+    assert size_of(drawing('width="9" height="9"', "<g/>" * 99)) == (9, 9)
+    with pytest.raises(imgsvc.CorruptImage, match="more than 100"):
+        imgsvc.inspect(drawing('width="9" height="9"', "<g/>" * 100))

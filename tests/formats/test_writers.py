@@ -39,6 +39,7 @@ from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
+from imgsvc_core.formats.sink import Sink
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES, codec_effort
 from imgsvc_core.formats.vips import set_int, to_array, to_depth
 from tests.support import photos
@@ -534,6 +535,13 @@ class _FullDisk(io.RawIOBase):
 def test_a_full_disk_is_told(format: str) -> None:
     with pytest.raises(TargetError, match="No space left on device"):
         save(vips(photo()), SaveSettings(format=format), _FullDisk())  # type: ignore[arg-type]
+
+
+def test_pixels_that_cannot_be_computed_are_no_failure_of_the_target() -> None:
+    cut = vips(photo()).jpegsave_buffer()[:-500]
+    image = pyvips.Image.new_from_buffer(cut, "", access="sequential", fail_on="error")
+    with pytest.raises(pyvips.Error):
+        Sink(io.BytesIO()).save(image, "png")
 
 
 def test_alpha_is_refused_where_there_is_none() -> None:

@@ -13,8 +13,9 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import MissingDependency, SpecError
-from imgsvc_core.fonts import FOLDERS, Font, catalog
+from imgsvc_core.fonts import FOLDERS, Catalog, Font, catalog
 from imgsvc_core.fonts import catalog as module_of_catalog
+from imgsvc_core.fonts.sfnt import read_font
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.texts import planned_text
 from imgsvc_core.spec.layers import Text
@@ -60,6 +61,22 @@ def test_cjk_is_read_from_a_collection() -> None:
         ("Inter Extra Light", Font("Inter", 200)),
         ("Inter 450 oblique", Font("Inter", 450, italic=True)),
         ("Noto Sans Thai Black", Font("Noto Sans Thai", 900)),
+        *(
+            (f"Inter {word}", Font("Inter", weight))
+            for words, weight in (
+                ("thin hairline", 100),
+                ("extralight ultra-light", 200),
+                ("light", 300),
+                ("regular normal book", 400),
+                ("medium", 500),
+                ("semibold demibold", 600),
+                ("bold", 700),
+                ("extrabold ultrabold", 800),
+                ("black heavy", 900),
+            )
+            for word in words.split()
+        ),
+        ("Inter demi bold", Font("Inter", 600)),
         ("Inter Bolder", None),
         ("Helvetica", None),
         ("Bold", None),
@@ -68,6 +85,22 @@ def test_cjk_is_read_from_a_collection() -> None:
 )
 def test_a_font_is_a_family_with_words_for_its_weight_and_style(text: str | None, font: Font | None) -> None:
     assert Font.parse(text, catalog()) == font
+
+
+@pytest.mark.parametrize("table", [b"COLR", b"CBDT", b"SVG ", b"sbix"])
+def test_fonts_with_letters_in_colors_are_known(table: bytes, tmp_path: Path) -> None:
+    plain = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf"))
+    assert not read_font(plain).colored
+    whole = plain.read_bytes()
+    (tmp_path / "colored.ttf").write_bytes(whole[:12] + table + whole[16:])
+    assert read_font(tmp_path / "colored.ttf").colored
+
+
+def test_without_a_usual_font_there_is_another_one() -> None:
+    known = {"acme": "Acme", "zapf": "Zapf"}
+    assert Font.parse(None, Catalog((), known, (), ())) == Font("Acme")
+    assert Font.parse(None, Catalog((), {**known, "noto sans": "Noto Sans"}, (), ())) == Font("Noto Sans")
+    assert Font.parse(None, Catalog((), {}, (), ())) is None
 
 
 def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

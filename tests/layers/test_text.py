@@ -97,7 +97,9 @@ def test_letter_spacing_adds_space_between_letters() -> None:
     assert len(plain) == len(spaced) == 3
 
 
-@pytest.mark.parametrize("word", ["مرحبا", "سَلَامٌ", "می\u200cخواهم", "مـرحـبا", "ܫܠܡܐ", "ߒߞߏ"])
+@pytest.mark.parametrize(
+    "word", ["مرحبا", "سَلَامٌ", "می\u200cخواهم", "مـرحـبا", "ܫܠܡܐ", "ߒߞߏ", "ࡌࡀࡍࡃ", "ᠮᠣᠩᠭ", "ꡏꡡꡃ", "𐴀𐴁𐴂"]
+)
 @pytest.mark.parametrize("spacing", [12, "-10%"])
 def test_letter_spacing_keeps_joined_scripts_joined(word: str, spacing: int | str) -> None:
     """As in browsers."""

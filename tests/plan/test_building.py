@@ -165,6 +165,18 @@ def test_gravity_to_faces_always_shows_one(
     assert (planned.step.box.left, planned.step.box.width) == kept
 
 
+def test_a_photograph_on_its_side_is_decoded_as_small_as_an_upright_one() -> None:
+    upright, lying = (
+        ImageInfo(format="jpg", width=4000, height=3000, colorspace="srgb", bytes=9, orientation=orientation)
+        for orientation in (1, 6)
+    )
+    scales = [
+        compile_plan(parse({"rotate": {"angle": 5}, "resize": {"width": width}}), info).load.scale
+        for width, info in ((200, upright), (150, lying))
+    ]
+    assert scales[0] == scales[1] < 1
+
+
 def test_after_a_smart_crop_gravity_does_not_depend_on_faces() -> None:
     """Where they are is known only when the pixels are there, and the plan has been made by then."""
     spec = parse(

@@ -295,6 +295,16 @@ def test_the_search_ends_within_six_tries(seed: int, shift: float, stretch: floa
         assert search.found().look >= promised
 
 
+@pytest.mark.parametrize(("promised", "step"), [(46, 83), (48, 99), (33, 96), (60, 100)])
+def test_a_look_that_only_high_qualities_have_is_found(promised: int, step: int) -> None:
+    """Until the last two tries, the next quality is that of a typical picture."""
+    search = searching.Search(FORMATS["webp"], promised)
+    while (quality := search.next_quality()) is not None:
+        look = promised + 15 if quality >= step else promised - 4
+        search.add(searching.Try(quality, look, _encoded(1000 + 50 * quality)))
+    assert search.found().quality >= step
+
+
 def _encoded(size: int) -> Any:
     from imgsvc_core.formats.saving import Encoded
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import pyvips
 
 import imgsvc_core as imgsvc
 from imgsvc_core._runtime.daemon_threads import start_thread
+from imgsvc_core.errors import MachineFailed, ScratchUnwritable, machine_failure
 from imgsvc_core.formats import availability, boundary
 from imgsvc_core.formats.boundary import decoder, encoder, translate_errors
 from tests.support import photos
@@ -52,6 +54,19 @@ def told(
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("numbers", "failure"),
+    [
+        ("ENOSPC EDQUOT EFBIG EROFS ENOENT ENOTDIR EACCES EPERM", ScratchUnwritable),
+        ("EMFILE ENFILE EAGAIN EIO", MachineFailed),
+    ],
+)
+def test_what_the_system_refuses_is_its_own_failure(numbers: str, failure: type[imgsvc.ImgsvcError]) -> None:
+    for name in numbers.split():
+        assert type(machine_failure(getattr(errno, name))) is failure, name
+    assert machine_failure(errno.EINVAL) is machine_failure(None) is None
 
 
 def test_a_folder_for_temporary_files_that_is_missing(picture: Path, tmp_path: Path) -> None:

@@ -58,3 +58,11 @@ def test_names_of_variants_cannot_change_a_page(tmp_path: Path) -> None:
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
     assert "<img" not in html  # the picture is in its target
+
+
+@pytest.mark.parametrize("format", ["jpg", "png", "gif"])
+def test_what_notebooks_can_show_is_shown_as_it_is(format: str) -> None:
+    made = imgsvc.process(coffee(), {"resize": {"width": 9}, "output": {"format": format}})
+    shown = made._repr_mimebundle_()
+    assert base64.b64decode(shown[imgsvc.FORMATS[format].media_type]) == made.data
+    assert "text/html" not in shown

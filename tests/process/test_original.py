@@ -268,8 +268,11 @@ def test_data_of_makers_and_words_go_from_avif(policy: str) -> None:
     data = file("avif")
     assert data.count(b"mimeXMP\0") == data.count(b"nclx") == data.count(b"a secret place") == 1
     at = data.index(b"colrnclx")
-    described = data[:at] + b"udes" + b"secretly" + data[at + 12 :]  # in place of colors
-    for source in (data.replace(b"mimeXMP\0", b"uri XMP\0"), described):
+    described = (
+        data[:at] + word + b"secretly" + data[at + 12 :]  # in place of colors
+        for word in (b"udes", b"altt", b"crtt", b"mdft")
+    )
+    for source in (data.replace(b"mimeXMP\0", b"uri XMP\0"), *described):
         result = imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": policy}})
         assert b"secret" not in result.data
         assert len(result.data) == len(source)

@@ -126,7 +126,9 @@ def test_other_color_spaces_become_srgb(make: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("profile", [encoded.profile(), ImageCms.createProfile("sRGB"), None])
-@pytest.mark.parametrize("space", ["lab", "labs", "labq", "scrgb", "xyz", "hsv", "lch", "yxy", "cmc"])
+@pytest.mark.parametrize(
+    "space", ["lab", "labs", "labq", "scrgb", "xyz", "hsv", "lch", "yxy", "cmc", "oklab", "oklch"]
+)
 def test_a_profile_of_rgb_says_nothing_about_other_spaces(space: str, profile: Any) -> None:
     image = as_vips(coffee()).colourspace(space)
     if profile is not None:

@@ -77,6 +77,12 @@ def test_cmyk_of_pillow_is_cmyk() -> None:
     assert imgsvc.process(source, PNG).data == imgsvc.process(file.getvalue(), PNG).data
 
 
+@pytest.mark.parametrize(("samples", "depth"), [(np.uint8, 8), (np.uint16, 16)])
+def test_gray_pixels_are_gray(samples: type[Any], depth: int) -> None:
+    found = imgsvc.inspect(pyvips.Image.new_from_array(np.zeros((4, 5), samples)))
+    assert (found.colorspace, found.depth) == ("gray", depth)
+
+
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_floats_are_from_black_at_0_to_white_at_1(kind: Any) -> None:
     values = np.array([[0, 0.25, 0.5, 1]], kind)

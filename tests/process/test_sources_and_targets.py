@@ -287,6 +287,14 @@ def test_a_suffix_of_what_cannot_be_written_is_refused(suffix: str, photo: Path,
     assert imgsvc.process(photo, PNG, tmp_path / f"result{suffix}").output.format == "png"
 
 
+def test_variants_have_targets_by_their_names(photo: Path, tmp_path: Path) -> None:
+    sizes = {"small": Resize(width=20), "large": Resize(width=40)}
+    imgsvc.process_variants(photo, sizes, f"{tmp_path}/{{name}}.png")
+    assert [imgsvc.inspect(tmp_path / f"{name}.png").width for name in sizes] == [20, 40]
+    with pytest.raises(imgsvc.TargetError, match=r"must hold '{name}' for 2 variants"):
+        imgsvc.process_variants(photo, sizes, f"{tmp_path}/one.png")
+
+
 class _Unbuffered(io.RawIOBase):
     """Takes a thousand bytes at a time, as a raw file may, until it is full."""
 
@@ -312,7 +320,15 @@ class _OnlyWrites:
         self.taken += data
 
 
-@pytest.mark.parametrize("target", [_Unbuffered(10**9), _OnlyWrites()])
+class _InPieces(_OnlyWrites):
+    """An object that also says how much it takes at a time."""
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        super().write(data[:1000])
+        return min(1000, len(data))
+
+
+@pytest.mark.parametrize("target", [_Unbuffered(10**9), _OnlyWrites(), _InPieces()])
 @pytest.mark.parametrize("format", ["png", "apng"])
 def test_a_file_that_takes_less_than_it_is_given_gets_the_rest(target: Any, format: str, photo: Path) -> None:
     before = len(target.taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -63,3 +64,10 @@ def test_all_shorthands_that_cannot_be_read_are_told_at_once() -> None:
 def test_other_words_are_no_switches(text: str) -> None:
     with pytest.raises(SpecError, match="'horizontal' parameter must be boolean"):
         parse(request_of({"flip-horizontal": text}))
+
+
+@pytest.mark.parametrize("name", ["redact", "layers"])
+def test_lists_are_not_nested_endlessly(name: str) -> None:
+    text = base64.urlsafe_b64encode(b"[" * 2000 + b"]" * 2000).decode()
+    with pytest.raises(SpecError, match=f"Option '{name}' must be"):
+        request_of({name: text})

@@ -78,6 +78,12 @@ def test_a_parameter_is_given_once() -> None:
         imgsvc.Sepia(60, value=5)  # type: ignore[misc]
 
 
+def test_a_parameter_has_a_known_name() -> None:
+    expected = r"Sepia\.__init__\(\) got an unexpected keyword argument 'amount'"
+    with pytest.raises(TypeError, match=expected):
+        imgsvc.Sepia(amount=5)  # type: ignore[call-arg]
+
+
 def test_a_long_value_is_left_out_of_the_example() -> None:
     with pytest.raises(TypeError, match=r"such as Spec\(resize=\.\.\.\), got Resize"):
         imgsvc.Spec(imgsvc.Resize(width=300))  # type: ignore[call-arg, arg-type]

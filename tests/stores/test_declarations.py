@@ -208,3 +208,35 @@ def test_two_kinds_of_credentials_are_one_problem(keys: dict[str, str]) -> None:
     (problem,) = caught.value.problems
     assert problem.path == "store.keyfile"
     assert all(f"'{name}'" in problem.message for name in keys)
+
+
+@pytest.mark.parametrize(
+    ("provider", "field", "values"),
+    [
+        ("rackspace", "region", "iad dfw hkg syd"),
+        ("ibm", "acl", "private public-read public-read-write authenticated-read"),
+        (
+            "aws",
+            "class",
+            "standard reduced-redundancy standard-ia onezone-ia intelligent-tiering glacier deep-archive",
+        ),
+        (
+            "aws",
+            "acl",
+            "private public-read public-read-write authenticated-read aws-exec-read bucket-owner-read "
+            "bucket-owner-full-control",
+        ),
+    ],
+)
+def test_all_words_of_a_field_are_taken(provider: str, field: str, values: str) -> None:
+    for value in values.split():
+        stores.open_store({"provider": provider, **MINIMAL[provider], field: value})
+    with pytest.raises(errors.SpecError, match=f"'{field}'"):
+        stores.open_store({"provider": provider, **MINIMAL[provider], field: "nonsense"})
+
+
+@pytest.mark.parametrize("ending", ["x-s3", "op-s3", "ol-s3", "table-s3"])
+def test_names_that_lead_to_other_services_are_no_buckets(ending: str) -> None:
+    stores.open_store({"provider": "aws", **MINIMAL["aws"], "bucket": f"cats-{ending}"})
+    with pytest.raises(errors.SpecError, match="'bucket'"):
+        stores.open_store({"provider": "aws", **MINIMAL["aws"], "bucket": f"cats--{ending}"})

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 import imgsvc_stores as stores
+from imgsvc_stores.providers.multipart import send_parts
 from tests.stores.conftest import Put
 from tests.stores.servers.applications import serving
 from tests.stores.servers.failing import (
@@ -44,6 +45,24 @@ def test_a_part_that_fails_once_is_sent_again(provider: str, keyfile: dict[str, 
     failures = iter([failure(503)])
     with parts(lambda asked: next(failures, None) if asked == "part" else None) as (url, _):
         assert write(provider, url, keyfile, bytes(_LARGE), seconds=20).endswith("/cat.webp")
+
+
+def test_a_part_that_fails_ends_those_that_are_sent() -> None:
+    sent: list[int] = []
+
+    async def send(number: int, part: bytes) -> None:
+        sent.append(number)
+        if number == 1:
+            raise ConnectionError
+        await asyncio.sleep(60)
+
+    async def run() -> None:
+        async with asyncio.timeout(10):
+            await send_parts(bytes(30), 10, send, pace=lambda: asyncio.sleep(0))
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(run())
+    assert 1 in sent
 
 
 @_IN_PARTS

@@ -148,6 +148,21 @@ def test_the_session_that_was_idle_for_longest_is_closed() -> None:
     asyncio.run(run())
 
 
+def test_each_provider_has_a_session_of_its_own() -> None:
+    """Even with the same keys."""
+
+    async def run() -> None:
+        async with (
+            _server() as (url, _),
+            stores.StorePool(endpoints={"aws": url, "digitalocean": url}) as pool,
+        ):
+            for provider, sessions in (("aws", 1), ("digitalocean", 2), ("aws", 2)):
+                await stores.open_store({**_AWS, "provider": provider}, pool=pool).put(_ITEM)
+                assert pool.idle == sessions
+
+    asyncio.run(run())
+
+
 def test_each_keyfile_has_a_session_of_its_own(keyfile: dict[str, str]) -> None:
     other = {**keyfile, "client_email": "b@example.org"}
 

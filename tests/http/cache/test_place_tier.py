@@ -167,6 +167,14 @@ async def test_entries_that_are_written_together_are_bounded(folder: Path, clock
 
 
 @pytest.mark.asyncio
+async def test_entries_that_come_faster_than_they_are_written_are_bounded(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock, bound=1000 * BLOCK) as tier:
+        for number in range(100):
+            tier.put(entry(number))
+    assert len(files(folder)) == 64
+
+
+@pytest.mark.asyncio
 async def test_an_entry_that_is_removed_while_it_waits_is_not_written(folder: Path, clock: Clock) -> None:
     async with opened(folder, clock) as tier:
         tier.put(entry(1))

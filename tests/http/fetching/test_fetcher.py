@@ -14,11 +14,12 @@ import sys
 import threading
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from imgsvc_core.errors import EmptySource, ImgsvcError, SourceTooLarge, SourceUnreachable, SpecError
-from imgsvc_http.fetching.fetcher import Fetched, Fetcher
+from imgsvc_http.fetching.fetcher import Fetched, Fetcher, check_headers
 from imgsvc_http.server.certificate import certificate_files, tls_context
 from imgsvc_http.settings import FetchSettings, ServerSettings, SocialSettings
 from imgsvc_http.storage.source_files import SourceFile
@@ -446,3 +447,37 @@ async def test_tls_works_and_secrets_do_not_leave_it(tmp_path: Path) -> None:
             )
     assert seen == ["secret", None]
     assert (tmp_path / "source").read_bytes() == PICTURE
+
+
+async def test_headers_that_are_too_long_are_refused() -> None:
+    check_headers({"X-A": "a" * 7_997})
+    for headers in ({"X-A": "a" * 7_998}, {"X" * 8_000: "a"}):
+        with pytest.raises(SpecError, match="must be names and values of HTTP headers"):
+            check_headers(headers)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Accept-Encoding", "connection", "Content-Encoding", "Content-Length", "Expect", "Forwarded", "Host",
+        "Keep-Alive", "Origin", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "TE",
+        "Trailer", "Transfer-Encoding", "Upgrade", "Via",
+    ],
+)  # fmt: skip
+async def test_headers_of_the_connection_are_refused(name: str) -> None:
+    with pytest.raises(SpecError, match="must not hold headers of the connection itself"):
+        check_headers({name: "a"})
+
+
+async def test_a_server_that_cannot_be_connected_to_in_time(
+    fetcher: Fetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gateways tell it as 504."""
+
+    async def time_out(*_: object, **options: object) -> None:
+        raise aiohttp.ServerTimeoutError
+
+    monkeypatch.setattr(aiohttp.ClientSession, "get", time_out)
+    with pytest.raises(SourceUnreachable, match="cannot be connected to in time") as caught:
+        await get(fetcher, "http://127.0.0.1/a", tmp_path)
+    assert caught.value.failure == "timed_out"

@@ -35,6 +35,7 @@ async def test_the_pages_load_nothing_from_other_hosts(name: str, script: str, s
         page = await call(visitor, "GET", f"/{name}")
         policy = page.headers["Content-Security-Policy"]
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert page.headers["Referrer-Policy"] == "no-referrer"
         assert "default-src 'none'" in policy
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy

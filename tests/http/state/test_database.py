@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import sqlite3
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
@@ -20,12 +22,12 @@ from sqlalchemy import create_engine as engine_of
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 
-from imgsvc_core.errors import SpecError
+from imgsvc_core.errors import SpecError, TargetError
 from imgsvc_http.state import accounts, database
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.engine import create_engine
-from imgsvc_http.state.failures import is_unavailable, refuses_values
+from imgsvc_http.state.failures import full_disk_named, is_unavailable, refuses_values
 from imgsvc_http.state.migrating import migrate
 from imgsvc_http.state.tables import AccountRow, Base, UtcDateTime
 from tests.http.conftest import NOW
@@ -289,6 +291,27 @@ def test_databases_that_cannot_be_opened(url: str, told: str, work: object) -> N
         asyncio.run(work(url))  # type: ignore[operator]
     assert caught.value.problems[0].path == "database.url"
     assert "hidden-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_is_named(number: int) -> None:
+    with pytest.raises(TargetError, match="is full: make room on it"), full_disk_named():
+        raise OSError(number, "no room")
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE]
+)
+def test_a_full_disk_is_named_for_sqlite_too(code: int) -> None:
+    refused = sqlite3.OperationalError("database or disk is full")
+    refused.sqlite_errorcode = code
+    with pytest.raises(TargetError, match="is full: make room on it"), full_disk_named():
+        raise OperationalError("insert", (), refused) from refused
+
+
+def test_other_failures_are_no_full_disk() -> None:
+    with pytest.raises(PermissionError), full_disk_named():
+        raise PermissionError(errno.EACCES, "not allowed")
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from imgsvc_core.errors import SpecError
-from imgsvc_http.state.folder import make_contents_private, make_private
+from imgsvc_http.state.folder import check_scratch, make_contents_private, make_private
 from tests.http.calls import upload
 from tests.http.service_process import await_start, running, start
 from tests.support import encoded
@@ -83,6 +83,21 @@ async def test_what_belongs_to_another_user_is_refused(
     os.chown(state / name, 65534, 65534)
     with pytest.raises(SpecError, match="belongs to user 65534: change its owner"):
         check(state)
+
+
+async def test_what_belongs_to_root_is_private_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root has files of root")
+    (tmp_path / "state").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    make_private(tmp_path / "state")
+
+
+async def test_a_new_folder_for_temporary_files_is_private(tmp_path: Path) -> None:
+    check_scratch(tmp_path / "scratch")
+    assert (tmp_path / "scratch").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("cleaned", [False, True])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import jsonschema
 import pytest
 from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -122,6 +123,18 @@ def test_what_is_no_keyfile_is_refused_by_field(
     assert {problem.path for problem in caught.value.problems} == wrong
     assert "secret-word" not in str(caught.value)
     assert PRIVATE_KEY.splitlines()[1] not in str(caught.value)
+
+
+def test_the_schema_says_the_same() -> None:
+    schema = jsonschema.Draft202012Validator(keyfiles.SCHEMA)
+    schema.validate(KEYFILE)
+    for change in (
+        {"type": "authorized_user"}, {"client_email": 5}, {"client_email": "nobody"}, {"private_key": 5},
+        {"private_key": "secret-word"}, {"private_key": PRIVATE_KEY * 20}, {"token_uri": "https://evil.example"},
+    ):  # fmt: skip
+        assert not schema.is_valid({**KEYFILE, **change}), change
+    for name in ("type", "client_email", "private_key", "token_uri"):
+        assert not schema.is_valid({key: value for key, value in KEYFILE.items() if key != name}), name
 
 
 @pytest.mark.asyncio

@@ -29,7 +29,9 @@ async def test_a_signed_url_is_answered_with_the_picture(site: Site) -> None:
     assert int(reply.headers["Content-Length"]) == len(reply.body)
     assert reply.headers["Content-Disposition"] == 'inline; filename="photo.webp"'
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
-    assert reply.headers["Access-Control-Allow-Origin"] == "*"
+    assert reply.headers["Access-Control-Allow-Origin"] == reply.headers["Timing-Allow-Origin"] == "*"
+    assert reply.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert {"ETag", "Server-Timing"} <= set(reply.headers["Access-Control-Expose-Headers"].split(", "))
     assert reply.headers["Accept-Ranges"] == "bytes"
     assert reply.headers["Cache-Control"] == "public, max-age=86400"
     assert {"fetch", "decode", "process", "encode"} <= {
@@ -197,6 +199,8 @@ async def test_scripts_of_other_sites_may_ask(site: Site) -> None:
     assert reply.status == 204
     assert reply.headers["Access-Control-Allow-Origin"] == "*"
     assert "GET" in reply.headers["Access-Control-Allow-Methods"]
+    assert {"If-None-Match", "Range"} <= set(reply.headers["Access-Control-Allow-Headers"].split(", "))
+    assert reply.headers["Access-Control-Max-Age"] == "86400"
 
 
 async def test_each_picture_is_made_and_counted_once(site: Site) -> None:

@@ -122,7 +122,7 @@ async def test_the_picture_of_an_origin_that_is_down_is_answered_stale(site: Sit
 
 
 async def test_a_source_that_is_gone_is_not_answered_stale(site: Site) -> None:
-    site.web.pages["/d.jpg"] = Page(encoded.jpeg().data, ETAG)
+    site.web.pages["/d.jpg"] = Page(encoded.jpeg().data, {"ETag": '"1"', "Cache-Control": "max-age=0"})
     await site.picture("web/d.jpg", resize="10x")
     del site.web.pages["/d.jpg"]
     assert (await site.picture("web/d.jpg", resize="10x")).status == 404
