@@ -71,7 +71,16 @@ def test_what_is_too_long_is_said_to_be(service: Service) -> None:
         assert "must be shorter" in json.loads(body)["message"]
 
 
-@pytest.mark.parametrize("raw", [b"nonsense", b"FOO /1.0/fetch HTTP/1.1", b"GET / HTTP/1.1\r\nBad Header"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"nonsense",
+        b"FOO /1.0/fetch HTTP/1.1",
+        b"GET / HTTP/1.1\r\nBad Header",
+        b"GET /1.0/account\r\nHost: x",
+        b"GET /healthz\r\nHost: x",
+    ],
+)
 def test_the_answer_is_http_1_1(raw: bytes, service: Service) -> None:
     with (
         socket.create_connection(("localhost", service.port), timeout=60) as plain,
