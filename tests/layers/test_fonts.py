@@ -137,6 +137,20 @@ def test_families_may_have_spaces_of_any_kind(
     assert Font.parse(asked, catalog()) == Font("In\u3000er", 700)
 
 
+def test_of_very_many_fonts_some_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = next(folder_of("manimgx_fonts").glob("NotoSansThai*.ttf")).read_bytes()
+    for number in range(100):
+        own = f"T{number:03}".encode("utf-16-be")
+        (tmp_path / f"{number}.ttf").write_bytes(whole.replace("Thai".encode("utf-16-be"), own))
+        (tmp_path / f"broken{number}.ttf").write_text("no font")
+    monkeypatch.setenv(FOLDERS, str(tmp_path))
+    with pytest.raises(
+        SpecError, match=r"T009, .* more, got 'Roboto'; fonts .* broken0.ttf, .* 50 more"
+    ) as caught:
+        planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
+    assert len(str(caught.value)) < 3000
+
+
 def test_another_font_is_another_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = imgsvc.parse(TEXT).digest
     plain = imgsvc.parse({"resize": {"width": 9}}).digest

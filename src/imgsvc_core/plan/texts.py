@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -24,6 +24,7 @@ _LARGEST = 4096
 _EVEN = 144  # pixels: lines of letters of this size are as long as in browsers
 _MOST_ZOOM = 6
 _MOST_TOLD = 10
+_MOST_NAMES = 50
 
 
 @frozen
@@ -147,10 +148,16 @@ def _marked_in_one_font(text: str, family: str, known: Catalog) -> Iterator[tupl
 
 
 def _unknown(path: str, title: str, font: str | None, known: Catalog) -> Problem:
-    families = ", ".join(sorted(known.families.values()))
-    broken = f"; fonts that cannot be read: {', '.join(known.broken)}" if known.broken else ""
+    families = _listed(sorted(known.families.values()))
+    broken = f"; fonts that cannot be read: {_listed(known.broken)}" if known.broken else ""
     expected = f"{title} 'font' parameter must be a family, and words for weight and style, of {families}"
     return Problem(path, expected, f"got '{font}'{broken}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names for a message. Folders of fonts may have thousands of families."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join([*names[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])])
 
 
 def _lacking(text: str, known: Catalog) -> list[str]:
