@@ -41,6 +41,11 @@ def test_copies_cover_the_picture(x: int, y: int, spacing: Any, stagger: float) 
     assert np.array_equal(found, expected)
 
 
+def test_copies_touch_each_other_unless_told_otherwise() -> None:
+    plain, given = (laid_over(MARK, picture={"id": "a"}, repeat=repeat) for repeat in ({}, {"spacing": 0}))
+    assert np.array_equal(plain, given)
+
+
 @pytest.mark.parametrize("radius", [6, "50%", 500])
 def test_corners_are_round(radius: Any) -> None:
     box = {"shape": {"kind": "rectangle", "color": "000000"}, "width": 40, "height": 20, "x": 30, "y": 30}

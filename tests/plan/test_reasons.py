@@ -87,6 +87,12 @@ def test_a_jpeg_is_decoded_no_smaller_than_allowed(width: int, least: float | No
         ({"scale": {"size": 0.5}}, {}, "scale", "factor 0.5"),
         ({"crop": {"mode": "ratio", "ratio": "16:9"}}, {}, "crop", "the largest part of 16:9, gravity"),
         ({"crop": {"width": 9, "height": 9, "x": 1, "y": 1}}, {}, "crop", "at the given place"),
+        ({"crop": {"width": 9, "height": 9, "y": 1}}, {}, "crop", "at the given place"),
+        ({"crop": {"width": 9, "height": 9}}, {}, "crop", "gravity center"),
+        (
+            {"crop": {"width": 9, "height": 9, "gravity": "top", "offset_y": 5}},
+            {}, "crop", "gravity top, offset 0, 5",
+        ),
         (
             {"resize": {"width": 100, "height": 100, "mode": "fit", "gravity": "top"}},
             {}, "resize", "122 x 100 exceeds the box, gravity top",

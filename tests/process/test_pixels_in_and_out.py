@@ -306,15 +306,16 @@ def test_pillow_images_without_pixels_are_refused() -> None:
         imgsvc.process(Image.new("RGB", (0, 5)), PNG)
 
 
-def test_limits_hold_before_pillow_decodes() -> None:
+def test_limits_hold_before_pillow_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [Image.new("RGB", (30, 20), (20 * index, 0, 0)) for index in range(12)]
     moving = _opened(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=50)
     assert moving.n_frames == 12
     with pytest.raises(imgsvc.ImageTooLarge, match="12 frames"):
         imgsvc.process(moving, PNG, limits=imgsvc.Limits(frames=11))
-    with pytest.raises(imgsvc.MemoryLimitExceeded):
-        imgsvc.process(moving, PNG, limits=imgsvc.Limits(memory_bytes=50_000))
-    assert moving.tell() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "seek", lambda frame: pytest.fail("it is being decoded"))
+        with pytest.raises(imgsvc.MemoryLimitExceeded):
+            imgsvc.process(moving, PNG, limits=imgsvc.Limits(memory_bytes=50_000))
     still = _opened(Image.new("RGB", (300, 200)), "PNG")
     with pytest.raises(imgsvc.ImageTooLarge, match="60,000 pixels"):
         imgsvc.process(still, PNG, limits=imgsvc.Limits(source_pixels=59_999))
