@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import attrs
 import pytest
@@ -89,6 +90,27 @@ async def test_a_picture_that_is_taken_back_is_counted_in_memory_again(
     assert await _spend(counts, account, 1) == 1
     assert await accounts.usage(db, account.id, NOW) == Usage(10**12, 20)
     assert await counts.usage(account.id, NOW) == Usage(10**12, 60)
+
+
+async def test_a_picture_that_is_taken_back_while_more_are_reserved_is_not_lost(
+    db: Database, counts: QuotaCounts, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await accounts.set_quota(db, account.id, 10**12)
+    await _spend(counts, account, 20)
+    await counts.write()
+    await _spend(counts, account, 20)
+    renew, given = reservations.renew, []
+
+    async def renew_meanwhile(*arguments: Any, **values: Any) -> int:
+        given.append(await renew(*arguments, **values))
+        await counts.refund(account.id, NOW)
+        return given[-1]
+
+    monkeypatch.setattr(reservations, "renew", renew_meanwhile)
+    await counts.write()
+    in_database = await accounts.usage(db, account.id, NOW)
+    assert await _spend(counts, account, given[0] + 1) == given[0] + 1
+    assert await accounts.usage(db, account.id, NOW) == in_database
 
 
 async def test_few_pictures_are_counted_in_the_database(

@@ -85,6 +85,7 @@ async def test_a_picture_by_url_lies_there_as_an_uploaded_one_does(lay: Site) ->
     by_url = [
         await lay.get(lay.signer.url(source, request)) for source in ("photos/photo.jpg", "web/photo.jpg")
     ]
+    assert sent.metadata["timing"]["fetch"] > 0
     for reply in (sent, fetched, preset, *by_url):
         assert reply.status == 200, (reply.body, reply.metadata)
         assert reply.body == expected.body
