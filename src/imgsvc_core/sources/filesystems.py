@@ -68,7 +68,10 @@ def _name_members_of_tar(fs: Any) -> None:
     They are looked up by these, and the last one of a name is valid. `TarFile` itself compares a name with
     that of every member.
     """
-    members: dict[str, TarInfo] = {_plain(member.name): member for member in fs.tar.getmembers()}
+    fs.tar.members = [member for member in fs.tar.getmembers() if _plain(member.name)]
+    for member in fs.tar.members:
+        member.name = _plain(member.name)
+    members: dict[str, TarInfo] = {member.name: member for member in fs.tar.members}
 
     def getmember(name: str) -> TarInfo:
         return members[_plain(name)]
