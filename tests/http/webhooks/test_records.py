@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
 import pytest
 from sqlalchemy import Connection, insert
 
+from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state import accounts
 from imgsvc_http.state.accounts import Account
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.tables import WebhookRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault, new_master_key
 from imgsvc_http.webhooks import records
+from imgsvc_http.webhooks.jobs import Webhooks
 from imgsvc_http.webhooks.records import STATUSES, AsyncRequest
 from tests.http.conftest import NOW
 
@@ -178,3 +181,21 @@ async def test_failed_and_scheduled_webhooks_can_be_retried(
     stranger = new_master_key()
     with pytest.raises(MissingMasterKey):
         await records.retry(db, Vault(lambda: [stranger]), "failed", NOW, enqueue)
+
+
+async def test_a_webhook_that_cannot_even_be_told_of_its_end_has_failed_and_costs_nothing(
+    db: Database, account: Account, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ValueError("nobody knows this")
+
+    asked = AsyncRequest(document={"webhook": {"url": "https://example.org"}})
+    assert await records.create(db, vault, "a", account.id, asked, NOW, ())
+    services: Any = SimpleNamespace(db=db, process=SimpleNamespace(changes=ChangeMark()))
+    parts: Any = None
+    monkeypatch.setattr(Webhooks, "_work", fail)
+    await Webhooks(services, parts, parts, parts).give_up("a", 1)
+    assert set(await records.statistics(db)) == {"failed"}
+    usage = await accounts.usage(db, account.id, NOW)
+    assert usage is not None
+    assert usage.used == 0
