@@ -14,7 +14,7 @@ from PIL import Image
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.memory import decoded_bound
+from imgsvc_core.plan.memory import border_search_bound, decoded_bound
 from imgsvc_core.processing import process_variants
 from imgsvc_core.spec import Spec, Watermark
 from imgsvc_core.spec.thumbor_filters import Mark
@@ -261,3 +261,9 @@ def photograph_file(side: int) -> bytes:
     file = io.BytesIO()
     Image.new("RGB", (side, side)).save(file, "PNG")
     return file.getvalue()
+
+
+def test_the_search_for_borders_counts() -> None:
+    info = photograph("jpg", 50)
+    plan = imgsvc.explain({"trim": {"threshold": 10}, "resize": {"width": 10}}, info)
+    assert plan.memory >= border_search_bound(info) > imgsvc.explain({"resize": {"width": 10}}, info).memory
