@@ -21,7 +21,7 @@ NAMES = {
     "aiobotocore.httpsession:AIOHTTPSession": ("_get_session",),
     "aiohttp:TCPConnector": ("_factory", "_loop"),
     "aiohttp.client_proto:ResponseHandler": ("_reading_paused",),
-    "aiohttp.web:BaseRequest": ("_version",),
+    "aiohttp.web:BaseRequest": ("_cache", "_version"),
     "aiohttp.web:BaseRunner": ("_unreg_site",),
     "aiohttp.web:BaseSite": ("_runner",),
     "aiohttp.web:RequestHandler": (

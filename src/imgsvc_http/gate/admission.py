@@ -96,7 +96,7 @@ async def admit(call: Call, access: Access) -> Ticket:
 
 async def _principal(call: Call, access: Access) -> Principal | None:
     """Return who calls, by an API key or as the endpoint has it. Nobody asks who sends a probe."""
-    if call.request.message.version < HttpVersion10:  # what a first line without a version is taken for
+    if call.request.version < HttpVersion10:  # what the parser takes a first line without a version for
         speak_http_1_1(call.request)
         raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
     if access.authenticate is not None:

@@ -95,6 +95,7 @@ def limit_pipelining(requests: int) -> None:
 def speak_http_1_1(request: web.BaseRequest) -> None:
     """Answer a request as one of HTTP/1.1."""
     request._version = HttpVersion11
+    request._cache.pop("version", None)  # what it was when it was asked for
 
 
 def connect_with(connector: TCPConnector, connection: type[ResponseHandler]) -> None:
