@@ -124,6 +124,18 @@ def test_colors_are_mixed_as_by_css(mixing: Mixing, kind: str, opacity: float) -
     assert np.abs(found - mixed).max() < 2.5 / 255
 
 
+@pytest.mark.parametrize("mixing", ["hue", "saturation"])
+def test_nearly_gray_colors_are_mixed_as_by_css(mixing: Mixing) -> None:
+    """Their small differences are stretched over the whole range."""
+    gray = RNG.integers(10_000, 50_000, (40, 50, 1)) + RNG.integers(0, 3, (40, 50, 3))
+    colors = RNG.integers(0, 65536, (40, 50, 3))
+    below, above = (colors, gray) if mixing == "hue" else (gray, colors)
+    top = np.dstack((above, np.full((40, 50), 65535))).astype(np.uint16)
+    found = mix_over(as_vips(below.astype(np.uint16)), as_vips(top), 0, 0, 1, mixing).numpy()
+    expected = FORMULAS[mixing](below / 65535, above / 65535) * 65535
+    assert np.abs(found - expected).max() < 0.25 * 65535 / 255
+
+
 def test_only_the_part_below_the_mark_changes() -> None:
     mark = as_vips(cut_out("rocket")[100:160, 200:260])
     found = mix_over(as_vips(OPAQUE), mark, -50, 30, 1, "multiply").numpy()

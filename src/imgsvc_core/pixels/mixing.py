@@ -75,10 +75,10 @@ def _with_luma(color: pyvips.Image, luma: pyvips.Image) -> pyvips.Image:
 
 
 def _with_saturation(color: pyvips.Image, like: pyvips.Image) -> pyvips.Image:
-    """Give a color the distance between the ends of another one. Its luma is set afterwards."""
+    """Give a color the distance between the largest and the least band of another one."""
     least, most = _ends(color)
     low, high = _ends(like)
-    return color * ((high - low) / _above_zero(most - least))
+    return (color - least) * ((high - low) / _above_zero(most - least))
 
 
 def _above_zero(image: pyvips.Image) -> pyvips.Image:

@@ -11,7 +11,7 @@ from multidict import MultiMapping
 
 _DIRECTIVE = re.compile(r'([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?')
 _EXTENDED_NAME = re.compile(r""";\s*filename\*\s*=\s*"?(utf-8|iso-8859-1)'[^';"]*'([^;"]*)""", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _DATE = re.compile(
     r"(?:[A-Za-z]+, *)?\d{1,2}[ -][A-Za-z]{3}[ -](?:\d\d|[1-9]\d{3}) \d{1,2}:\d\d:\d\d"
     r"(?: (?:GMT|UTC?|[+-]\d{4}))?"
@@ -76,5 +76,5 @@ def file_name(label: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without control characters and halves of characters."""
+    """Return a text without control characters, those of direction among them, and halves of characters."""
     return _CONTROL.sub("", text)

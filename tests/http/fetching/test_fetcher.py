@@ -86,6 +86,12 @@ async def test_names_keep_their_spaces_and_new_letters(fetcher: Fetcher, tmp_pat
         assert (await get(fetcher, f"{url}/{name}", tmp_path)).name == name
 
 
+async def test_names_do_not_turn_their_direction(fetcher: Fetcher, tmp_path: Path) -> None:
+    """A name that seems to end with txt.jpg may end with gpj.txt."""
+    async with serving({"/photo\u202egpj\u2066.txt": answering()}) as url:
+        assert (await get(fetcher, f"{url}/photo\u202egpj\u2066.txt", tmp_path)).name == "photogpj.txt"
+
+
 async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
 

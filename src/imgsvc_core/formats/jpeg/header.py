@@ -240,10 +240,10 @@ def _segments(reader: HeaderReader) -> Iterator[Segment]:
             if marker in _WITHOUT_LENGTH or marker == _SOI:
                 continue
             length = int.from_bytes(reader.read(offset, 2), "big")
-        if length < 2 and is_metadata(marker):
-            length = 2  # decoders take it for empty
         if length < 2:
-            raise reader.corrupt(f"one of its segments has the impossible length {length}")
+            if not is_metadata(marker):
+                raise reader.corrupt(f"one of its segments has the impossible length {length}")
+            length = 2  # decoders take it for empty
         yield Segment(marker, offset + 2, length - 2)
         if marker == _SOS:
             return
