@@ -116,11 +116,13 @@ def test_baseline_photographs_stay_below_the_bound(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
-@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "avif"])
-def test_files_whose_pixels_stay_need_memory_for_their_bytes_alone(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize(("suffix", "height"), [("jpg", 6000), ("png", 2000), ("webp", 2000), ("avif", 2000)])
+def test_files_whose_pixels_stay_need_memory_for_their_bytes_alone(
+    tmp_path: Path, suffix: str, height: int
+) -> None:
     path = tmp_path / f"a.{suffix}"
-    noise = np.random.default_rng(0).integers(0, 256, (2000, 3000, 3), np.uint8)
-    Image.fromarray(noise).save(path, quality=95, speed=10, method=0, compress_level=1)
+    noise = np.random.default_rng(0).integers(0, 256, (height, 3000, 3), np.uint8)
+    Image.fromarray(noise).save(path, quality=100, speed=10, method=0, compress_level=1)
     peak, bound = peak_and_bound(path, {"output": {"keep_pixels": True}})
     assert peak < bound
     large = attrs.evolve(imgsvc.inspect(path), width=12_000, height=8_000)
