@@ -20,7 +20,7 @@ from imgsvc_core.errors import CorruptImage, ImageTooLarge, ImgsvcError, Unsuppo
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
-from imgsvc_core.formats.jxl.codestream import RATE
+from imgsvc_core.formats.jxl.codestream import RATE, read_header
 from imgsvc_core.formats.jxl.entropy import Decoder
 from imgsvc_core.formats.jxl.header import profile_of
 from imgsvc_core.formats.loading import load
@@ -269,16 +269,28 @@ def _png(pixels: Any, exif: Image.Exif) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("left", "top", "width", "height"), [(5, 7, 30, 20), (0, 0, 96, 20), (0, 0, 30, 64), (5, 0, 91, 64)]
+    ("left", "top", "width", "height"),
+    [
+        (5, 7, 30, 20),
+        (0, 0, 96, 20),
+        (0, 0, 30, 64),
+        (5, 0, 91, 64),
+        (0, 7, 96, 57),
+        (0, 0, 96, 70),
+        (0, 0, 99, 64),
+    ],
 )
-def test_frames_that_cover_a_part_of_the_picture(left: int, top: int, width: int, height: int) -> None:
+@pytest.mark.parametrize("blended", [True, False])
+def test_frames_that_cover_a_part_of_the_picture(
+    left: int, top: int, width: int, height: int, blended: bool
+) -> None:
     first, patch = frames(1)[0], np.full((height, width, 4), (9, 8, 7, 255), np.uint8)
     shown, crops = [first, patch, first], [None, (left, top), None]
-    data = libjxl.encode(shown, durations=[1, 5, 9], crops=crops, **_ANIMATED)
+    data = libjxl.encode(shown, durations=[1, 5, 9], crops=crops, blended=blended, **_ANIMATED)
     assert facts(data).delays == (10, 50, 90)
     shown = pixels_of(data, all_frames=True).numpy().reshape(3, *first.shape)
     expected = first.copy()
-    expected[top : top + height, left : left + width] = patch
+    expected[top : top + height, left : left + width] = (9, 8, 7, 255)
     assert np.array_equal(shown, [first, expected, first])
 
 
@@ -319,6 +331,30 @@ def test_written_numbers_are_read(numbers: list[int]) -> None:
     data = writer.data() or b"\0"
     reader = BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),)))
     assert [reader.u32(*RATE) for _ in numbers] == numbers
+
+
+@pytest.mark.parametrize(("distance", "colors"), [(None, False), (1.0, False), (1.0, True)])
+@pytest.mark.parametrize("weights", [0, 1, 2, 4, 7])
+def test_numbers_that_only_decoders_need_are_skipped(
+    distance: float | None, colors: bool, weights: int
+) -> None:
+    """Those of lossy colors and of enlarging stand between the facts and the frames."""
+    data = libjxl.encode(list(frames(2)), distance=distance, durations=[2, 5], **_ANIMATED)
+    header = read_header(BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),))))
+    writer = BitWriter()
+    writer.copy(data, 0, header.end - 1)  # the last bit says that there are none
+    writer.bits(0, 1)
+    if distance is not None:
+        writer.bits(int(not colors), 1)
+        for _ in range(16 * colors):
+            writer.bits(0x3C00, 16)
+    writer.bits(weights, 3)
+    for bit, count in enumerate((15, 55, 210)):
+        for _ in range(count * (weights >> bit & 1)):
+            writer.bits(0x3C00, 16)
+    changed = writer.data() + data[-(-header.end // 8) :]
+    assert libjxl.times(changed) == ((20, 50), 0)
+    assert facts(changed).delays == (20, 50)
 
 
 @functools.cache

@@ -107,6 +107,7 @@ def encode(
     compressed_boxes: bool = False,
     durations: Sequence[int] = (),
     crops: Sequence[tuple[int, int] | None] = (),
+    blended: bool = True,
     options: Mapping[int, int] | None = None,
     layer_name: bytes = b"",
     alpha_name: bytes = b"",
@@ -115,7 +116,8 @@ def encode(
     """Encode pictures of (height, width, bands), without loss unless a distance is given.
 
     ``facts`` are those of the header; ``space`` is a color encoding by its numbers; ``options`` are those of
-    frames by number. ``layer_name`` is that of all frames.
+    frames by number. ``crops`` are the places of frames, which are ``blended`` over those before or replace
+    them. ``layer_name`` is that of all frames.
     """
     library = _library()
     pictures = [pixels] if isinstance(pixels, np.ndarray) else list(pixels)
@@ -176,7 +178,7 @@ def encode(
                 frame.have_crop = 1
                 frame.left, frame.top = crops[number]
                 frame.ysize, frame.xsize = picture.shape[:2]
-                frame.blend.mode, frame.blend.source = 2, 1
+                frame.blend.mode, frame.blend.source = 2 * blended, 1
             if crops:
                 frame.save_as_reference = 1
             done(library.JxlEncoderSetFrameHeader(settings, ctypes.byref(frame)))
