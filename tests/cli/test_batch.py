@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from imgsvc_batch import Progress
 from imgsvc_cli import app, printing
+from imgsvc_cli.commands.batch import _status
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, forked_python
 
@@ -117,6 +119,18 @@ def test_in_json(folder: Path) -> None:
     summary = last["summary"]
     assert (summary["done"], summary["failed"], summary["interrupted"]) == (6, 1, False)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.04, "0:00.0"), (59.94, "0:59.9"), (59.96, "1:00.0"), (3599, "59:59.0"), (7325.4, "2:02:05")],
+)
+def test_the_time_that_is_left(seconds: float, shown: str) -> None:
+    progress = Progress(
+        total=2, listed=True, done=1, failed=0, skipped=0, failed_before=0, bytes_in=0, bytes_out=0,
+        seconds=seconds,
+    )  # fmt: skip
+    assert _status(progress).endswith(f"{shown} left")
 
 
 def test_on_a_terminal_it_is_live(folder: Path) -> None:

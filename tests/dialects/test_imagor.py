@@ -140,6 +140,10 @@ def test_focal_points(focal: str, offset: int) -> None:
     assert kept_at(url(f"300x600/filters:focal({focal})")) == (offset, 0)
 
 
+def test_numbers_of_other_filters_are_no_focal_points() -> None:
+    assert kept_at(url("300x600/filters:focal(0,0):sharpen(2000,500)")) == (0, 0)
+
+
 def test_trims() -> None:
     for parts, threshold in (("trim/100x100", 1), ("trim:50", 50), ("trim:top-left:999", 255)):
         trim = url(parts).trim(PHOTO)

@@ -19,12 +19,15 @@ SOURCE = "examples/pictures/portrait.jpg"
 def small(how):
     if hasattr(imgsvc.Result, str(how)):
         return getattr(made, how)() is not None
-    return imgsvc.process(SOURCE, {"resize": {"width": 20}}).output.width
+    source = interlaced if how == "interlaced" else SOURCE
+    return imgsvc.process(source, {"resize": {"width": 20}}).output.width
 
 if __name__ == "__main__":
     imgsvc.inspect(SOURCE)
     if "used" in sys.argv:
         made = imgsvc.process(SOURCE, {"output": {"format": "jpg"}})
+    if "interlaced" in sys.argv:
+        interlaced = pyvips.Image.thumbnail(SOURCE, 64).pngsave_buffer(interlace=True, keep="none")
     if "alone" in sys.argv:
         pyvips.Image.black(500, 500).avg()
     with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
@@ -43,7 +46,9 @@ def told(folder: Path, *arguments: str) -> str:
     return subprocess.check_output(command, text=True, timeout=120, env=environment)
 
 
-@pytest.mark.parametrize("how", [["used"], ["alone"], ["used", "to_vips"], ["used", "to_dict"]])
+@pytest.mark.parametrize(
+    "how", [["used"], ["alone"], ["used", "to_vips"], ["used", "to_dict"], ["used", "interlaced"]]
+)
 def test_a_forked_process_says_what_to_do_instead_of_waiting_forever(how: list[str], tmp_path: Path) -> None:
     answer = told(tmp_path, "fork", *how)
     assert answer.startswith("forked_process This process was forked after its parent had processed images")

@@ -113,6 +113,12 @@ def test_kills_are_those_of_the_own_group(tmp_path: Path) -> None:
     assert oom_kills(tmp_path) == 0
 
 
+def test_outside_of_any_group_kills_are_those_of_the_machine(tmp_path: Path) -> None:
+    root = system(tmp_path, "", {})
+    (root / "proc/vmstat").write_text("pgfault 12\noom_kill 4\ndrop_pagecache 2\n")
+    assert oom_kills(root) == 4
+
+
 def host(cpus: int = 64, quota: float | None = None, memory: int | None = None) -> Machine:
     return Machine(cpus=cpus, cpu_quota=quota, memory_bytes=256 * GIB, memory_limit_bytes=memory)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import socket
 
+import psycopg.errors
 import pytest
+from dbos import error as dbos_errors
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
@@ -26,6 +28,8 @@ from imgsvc_http.webhooks.transient import is_transient
         OperationalError("SELECT 1", {}, Exception("database is locked")),
         NoConnectionLeft(),
         MissingMasterKey("another key"),
+        psycopg.OperationalError("the connection is lost"),
+        dbos_errors.DBOSException("the engine has lost its database"),
     ],
     ids=repr,
 )
@@ -41,6 +45,7 @@ def test_what_is_transient(error: Exception) -> None:
         OSError(errno.EIO, "what a bucket refuses"),
         ImgsvcError("damaged"),
         KeyError("a mistake"),
+        psycopg.errors.NotNullViolation("a value that no database takes"),
     ],
     ids=repr,
 )
