@@ -11,7 +11,7 @@ from aiohttp import web
 
 from imgsvc_core.errors import SourceUnreachable, SpecError
 from imgsvc_http.fetching.fetcher import Fetcher
-from imgsvc_http.fetching.social import PLATFORMS
+from imgsvc_http.fetching.social import PLATFORMS, profile_of
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import SourceFile
 from tests.http.sources import serving
@@ -149,6 +149,11 @@ async def test_a_missing_token_is_told_so(source: str, tmp_path: Path) -> None:
             await fetcher.fetch(source, {}, lambda _: SourceFile(tmp_path / "picture"), 1000)
     finally:
         await fetcher.close()
+
+
+@pytest.mark.parametrize("source", ["github:ada", "gravatar:ada@example.org", "instagram:ada"])
+async def test_other_platforms_need_no_token(source: str) -> None:
+    assert profile_of(source, SocialSettings()).url.startswith("https://")
 
 
 async def test_an_address_of_the_operator_may_do_without_a_token(tmp_path: Path) -> None:
