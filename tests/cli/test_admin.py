@@ -375,13 +375,19 @@ def test_mistakes_are_told(arguments: list[str], told: str, capsys: pytest.Captu
     assert printed.out == ""
 
 
+@pytest.mark.parametrize("names", ["accounts", "keys", "signing-keys", "webhooks"])
+def test_lists_of_nothing_say_so(names: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([names, "list"]) == 0
+    assert capsys.readouterr().out == f"There are no {names.replace('-', ' ')}.\n"
+
+
 def test_people_get_tables_and_are_told_to_keep_the_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["accounts", "list"]) == 0
-    assert capsys.readouterr().out == "There are no accounts.\n"
     assert run(["accounts", "create", "Acme"]) == 0
     told = capsys.readouterr()
     account_id = told.out.split()[1]
     assert told.err == f"Next, give it a key: imgsvc keys create {account_id}\n"
+    assert run(["presets", "list", account_id]) == 0
+    assert capsys.readouterr().out == "There are no presets.\n"
     assert run(["keys", "create", account_id]) == 0
     told = capsys.readouterr()
     assert "secret" in told.out
@@ -390,8 +396,6 @@ def test_people_get_tables_and_are_told_to_keep_the_secret(capsys: pytest.Captur
     head, row = capsys.readouterr().out.splitlines()
     assert head.split()[0] == "id"
     assert "process, account" in row
-    assert run(["signing-keys", "list"]) == 0
-    assert capsys.readouterr().out == "There are no signing keys.\n"
     assert run(["signing-keys", "create", account_id]) == 0
     told = capsys.readouterr()
     key_id = told.out.split()[told.out.split().index("id") + 1]

@@ -133,6 +133,13 @@ def test_the_time_that_is_left(seconds: float, shown: str) -> None:
     assert _status(progress).endswith(f"{shown} left")
 
 
+def test_without_a_terminal_lines_tell_the_progress(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imgsvc_cli.commands.batch._LINE_SECONDS", 0)
+    done = run(folder, "in", "out", "--spec", "spec.json")
+    assert re.search(r"^\d of 7.*, \d failed, \d+\.\d/s", done.stderr, re.MULTILINE)
+    assert "failed" not in done.stdout
+
+
 def test_on_a_terminal_it_is_live(folder: Path) -> None:
     ours, theirs = pty.openpty()
     command = [*COMMAND, "in", "out", "--spec", "spec.json", "--workers", "1"]

@@ -330,6 +330,7 @@ def test_deep_gray_of_pillow_keeps_its_values_beside_transparency() -> None:
     found = pixels_of(imgsvc.process(source, PNG).data)
     assert np.array_equal(found[..., 0], values // 257)
     assert found[..., -1].tolist() == [[255, 0, 255, 255]]
+    assert imgsvc.process(source).to_numpy()[..., -1].tolist() == [[65_535, 0, 65_535, 65_535]]
 
 
 def test_the_default_image_of_an_animated_png_is_no_frame() -> None:

@@ -71,6 +71,14 @@ def test_what_is_required_is_enough_and_round_trips(provider: str) -> None:
     assert "canary" not in repr(parsed)
 
 
+@pytest.mark.parametrize("provider", MINIMAL)
+def test_keys_and_secrets_are_kept_out_of_messages_and_documents(provider: str) -> None:
+    store = _store("google", keyfile=None, **KEYS) if provider == "google" else _store(provider)
+    told = {name for name, item in params(stores.PROVIDERS[provider]).items() if "writeOnly" in item.schema()}
+    assert told == store.keys() & KEYS.keys()
+    assert set(stores.parse_store(store).secrets()) == {store[name] for name in told}
+
+
 @pytest.mark.parametrize(
     ("provider", "name"), [(provider, name) for provider in MINIMAL for name in MINIMAL[provider]]
 )

@@ -53,6 +53,20 @@ def test_two_with_the_same_work_share_the_workers() -> None:
     assert not any(loads.exceeds_share(name) for name in ("one", "other"))
 
 
+def test_time_before_work_does_not_count() -> None:
+    clock = Clock()
+    loads = WorkerLoads(2, clock)
+    loads.begin("late")
+    loads.end("late")
+    clock.now += 4
+    for name in ("late", "late", "modest"):
+        loads.begin(name)
+    clock.now += 0.1
+    assert not loads.exceeds_share("late")
+    clock.now += 10
+    assert loads.exceeds_share("late")
+
+
 def test_what_was_long_ago_does_not_count() -> None:
     clock = Clock()
     loads = WorkerLoads(2, clock)
