@@ -309,7 +309,8 @@ def test_a_cut_beyond_an_earlier_one(part: str) -> None:
 
 
 def test_a_turn_after_a_cut() -> None:
-    assert "'rotate'" in refusal("resize_300x300,rotate_30")
+    for cut in ("resize_300x300", "extract_10_10_100_100"):
+        assert "'rotate'" in refusal(f"{cut},rotate_30")
     assert "'resize' must leave a pixel" in refusal("resize_9999x1")
     assert planned_size(url("resize_300x300,fit_inside,rotate_30"))[0] > 300
 
@@ -343,6 +344,15 @@ def test_wrong_paths(path: str) -> None:
 def test_every_separator() -> None:
     for modifiers in ("s_300x200,q_30", "s_300x200&q_30", "s:300x200,q=30", "s=300x200&q:30"):
         assert document(url(modifiers)) == document(url("s_300x200,q_30"))
+
+
+def test_words_and_digits_for_yes_and_no() -> None:
+    default, gray, colored = (
+        [document(url(f"threshold_100{word}")) for word in words]
+        for words in ([""], ("_true", "_1"), ("_false", "_0"))
+    )
+    assert gray == 2 * default
+    assert colored[0] == colored[1] != gray[0]
 
 
 def test_order_does_not_matter() -> None:

@@ -293,6 +293,8 @@ def test_variants_have_targets_by_their_names(photo: Path, tmp_path: Path) -> No
     assert [imgsvc.inspect(tmp_path / f"{name}.png").width for name in sizes] == [20, 40]
     with pytest.raises(imgsvc.TargetError, match=r"must hold '{name}' for 2 variants"):
         imgsvc.process_variants(photo, sizes, f"{tmp_path}/one.png")
+    imgsvc.process_variants(photo, {"small": sizes["small"]}, f"{tmp_path}/one.png")
+    assert imgsvc.inspect(tmp_path / "one.png").width == 20
 
 
 class _Unbuffered(io.RawIOBase):

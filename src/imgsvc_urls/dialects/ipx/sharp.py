@@ -183,7 +183,7 @@ def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
         canvas, left, top = (kept if calls.fit == "cover" else scaled), 0, 0
         window = Box(*placed(scaled, canvas, calls.position, up=1), *canvas)
     if not first and calls.angle:
-        whole, part, scaled, window, canvas = _turned_after(calls, whole, part, scaled, window, canvas)
+        whole, part, scaled, window, canvas = _turned_after(calls, whole, part, scaled, canvas)
     if calls.part_after is not None:
         window, canvas = _cut_after(calls.part_after, scaled, window, canvas)
     margins = calls.margins
@@ -199,10 +199,10 @@ def placed(outer: Size, inner: Size, position: str, *, up: int) -> tuple[int, in
 
 
 def _turned_after(
-    calls: Calls, whole: Size, part: Box, scaled: Size, window: Box, canvas: Size
+    calls: Calls, whole: Size, part: Box, scaled: Size, canvas: Size
 ) -> tuple[Size, Box, Size, Box, Size]:
     """Return a layout that turns first and scales then, in place of scaling first and turning then."""
-    if part.size != whole or canvas != scaled or window.size != scaled:
+    if part.size != whole or canvas != scaled:
         message = "Modifier 'rotate' by such an angle cannot follow what cuts or extends the picture."
         raise DialectError(message)
     whole, scaled = rotated(whole, calls.angle), rotated(scaled, calls.angle)
