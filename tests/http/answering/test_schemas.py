@@ -86,6 +86,18 @@ def test_clients_can_be_generated() -> None:
                 assert not {"anyOf", "oneOf", "allOf"} & set(content["schema"])
 
 
+@pytest.mark.parametrize(
+    ("path", "method", "name", "count"),
+    [("/1.0/account", "get", "quota", 3), ("/1.0/upload", "post", "timing", 5)],
+)
+def test_counts_and_times_of_answers_are_never_negative(
+    path: str, method: str, name: str, count: int
+) -> None:
+    answer = _DOCUMENT["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+    schemas = answer["properties"][name]["properties"].values()
+    assert [schema["minimum"] for schema in schemas] == [0] * count
+
+
 def _is_json(value: Any) -> bool:
     """False with NaN or an infinity, of which schemas know nothing."""
     try:

@@ -153,6 +153,12 @@ async def test_what_is_not_encoded_so_is_refused(coding: str, fetcher: Fetcher, 
             await got(fetcher, tmp_path, encoded(wrong, coding))
 
 
+async def test_only_gzip_and_zstd_have_members(fetcher: Fetcher, tmp_path: Path) -> None:
+    body = ENCODERS["deflate"](PICTURE[:1000]) + ENCODERS["deflate"](PICTURE[1000:])
+    with pytest.raises(SourceUnreachable, match="goes on after the end"):
+        await got(fetcher, tmp_path, encoded(body, "deflate"))
+
+
 @pytest.mark.parametrize(("coding", "module"), [("br", "brotli"), ("zstd", "backports.zstd")])
 async def test_a_package_that_is_missing_is_told(
     coding: str, module: str, fetcher: Fetcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
