@@ -150,6 +150,17 @@ def test_names_without_a_format_are_known_whatever_the_format(source: str, tmp_p
     assert [key for key, problem in problems.items() if "exists already" in problem] == ["a.png"]
 
 
+@pytest.mark.parametrize(
+    ("template", "present"),
+    [("{stem}-{width}", "a-1"), ("{stem}-{height}", "a-1"), ("{stem}{digest}", "a")],
+)
+def test_names_that_only_pixels_tell_are_not_known_ahead(
+    template: str, present: str, source: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{present}.webp").touch()
+    assert set(foretold(source, tmp_path, template=f"{template}.{{format}}").values()) == {""}
+
+
 def test_the_place_of_the_manifest_is_none_for_results(source: str, tmp_path: Path) -> None:
     options = {"template": "{stem}.sqlite", "manifest": tmp_path / "out" / "a.sqlite", "overwrite": True}
     problems = foretold(source, tmp_path / "out", **options)
