@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,3 +92,68 @@ def test_members_of_a_tar_are_not_searched_for(tmp_path: Path, monkeypatch: pyte
     assert read("a/picture", path) == b"newer"
     with pytest.raises(SourceUnreachable):
         read("a/other", path)
+
+
+LINKS = {
+    "link": (tarfile.SYMTYPE, "a/picture"),
+    "a/beside": (tarfile.SYMTYPE, "picture"),
+    "b/above": (tarfile.SYMTYPE, "../a/./picture"),
+    "twice": (tarfile.SYMTYPE, "b/above"),
+    "hard": (tarfile.LNKTYPE, "./a/picture"),
+}
+NO_FILES = {
+    "circle": (tarfile.SYMTYPE, "circle"),
+    "here": (tarfile.SYMTYPE, "there"),
+    "there": (tarfile.SYMTYPE, "here"),
+    "gone": (tarfile.SYMTYPE, "nowhere"),
+    "out": (tarfile.SYMTYPE, "../../etc/passwd"),
+    "hard-gone": (tarfile.LNKTYPE, "nowhere"),
+    "device": (tarfile.CHRTYPE, ""),
+    "pipe": (tarfile.FIFOTYPE, ""),
+}
+
+
+def with_links(path: Path, links: dict[str, tuple[bytes, str]]) -> Path:
+    with tarfile.open(path, "w") as archive:
+        member = tarfile.TarInfo("./a/picture")
+        member.size = 7
+        archive.addfile(member, io.BytesIO(b"picture"))
+        for name, (kind, target) in links.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = kind, target
+            archive.addfile(link)
+    return path
+
+
+def test_links_in_a_tar_are_followed(tmp_path: Path) -> None:
+    archive = with_links(tmp_path / "pictures.tar", LINKS)
+    assert [read(name, archive) for name in LINKS] == [b"picture"] * len(LINKS)
+    assert open_filesystem(f"tar://::{archive}")[0].info("twice")["size"] == 7
+
+
+@pytest.mark.parametrize("name", NO_FILES)
+def test_what_is_no_file_in_a_tar_is_told_in_a_sentence(name: str, tmp_path: Path) -> None:
+    archive = with_links(tmp_path / "pictures.tar", NO_FILES)
+    with pytest.raises(SourceUnreachable, match="cannot be read: it is neither a file nor a link to one"):
+        read(name, archive)
+
+
+def test_a_chain_of_links_in_a_tar_takes_no_time(tmp_path: Path) -> None:
+    """It took minutes: the target of each link was looked for in all members."""
+    chain = {f"l{number}": (tarfile.SYMTYPE, f"l{number + 1}") for number in range(2000)}
+    archive = with_links(tmp_path / "pictures.tar", chain)
+    start = time.process_time()
+    assert read("a/picture", archive) == b"picture"
+    assert time.process_time() - start < 3
+
+
+def test_a_hard_link_is_to_what_came_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "pictures.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, data in (("a", b"old"), ("b", None), ("a", b"newer")):
+            member = tarfile.TarInfo(name)
+            if data is None:
+                member.type, member.linkname = tarfile.LNKTYPE, "a"
+            member.size = len(data or b"")
+            archive.addfile(member, io.BytesIO(data or b""))
+    assert [read(name, path) for name in "ab"] == [b"newer", b"old"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import posixpath
 import threading
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 _GOOGLE = ("gs://", "gcs://")
 _ARCHIVES = ("zip://", "tar://", "libarchive://")
 _OPEN_ARCHIVES = 4
+_MOST_LINKS = 40  # to one file, as in Linux
 
 _archive_lock = threading.Lock()
 
@@ -54,31 +57,54 @@ def _open_archive(scheme: str, archive: str, _version: str, _process: int) -> An
     """Return an archive as a file system; a changed one, or one of a parent process, is opened again."""
     import fsspec
 
-    fs = fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
     if scheme == "tar":
-        _name_members_of_tar(fs)
-    elif scheme == "zip":
+        return _open_tar(archive)
+    fs = fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
+    if scheme == "zip":
         _name_members_of_zip(fs.zip)
     return fs
 
 
-def _name_members_of_tar(fs: Any) -> None:
-    """Give the members of an archive plain names.
+def _open_tar(archive: str) -> Any:
+    """Return an archive whose members have plain names, of which the last one is valid.
 
-    They are looked up by these, and the last one of a name is valid. `TarFile` itself compares a name with
-    that of every member.
+    fsspec and `TarFile` look for the target of each link in all members, and open what is no file.
     """
-    fs.tar.members = [member for member in fs.tar.getmembers() if _plain(member.name)]
-    for member in fs.tar.members:
-        member.name = _plain(member.name)
-    members: dict[str, TarInfo] = {member.name: member for member in fs.tar.members}
+    from fsspec.implementations.tar import TarFileSystem
 
-    def getmember(name: str) -> TarInfo:
-        return members[_plain(name)]
+    class Tar(TarFileSystem):  # type: ignore[misc]
+        def _index(self) -> None:
+            members: dict[str, TarInfo] = {}
+            for member in self.tar:
+                linked = members.get(_plain(member.linkname)) if member.islnk() else None
+                members[_plain(member.name)] = linked or member
+            members.pop("", None)
+            self.index = {}
+            for name, member in members.items():
+                target = _followed(members, name)
+                kind = "directory" if target is not None and target.isdir() else "file"
+                facts = {"name": name, "size": target.size if target else 0, "type": kind}
+                self.index[name] = ({**member.get_info(), **facts}, member.offset_data, target)
 
-    fs.tar.getmember = getmember
-    named = ((_plain(name), facts) for name, facts in fs.index.items())
-    fs.index = {name: ({**facts[0], "name": name}, *facts[1:]) for name, facts in named if name}
+        def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+            if path not in self.index:
+                raise FileNotFoundError(path)
+            target = self.index[path][2]
+            if target is None or not target.isreg():
+                raise OSError("it is neither a file nor a link to one")
+            return self.tar.extractfile(target)
+
+    return Tar(archive)
+
+
+def _followed(members: Mapping[str, TarInfo], name: str) -> TarInfo | None:
+    """Return what a member or a link to it is, or None if the target is missing."""
+    for _ in range(_MOST_LINKS):
+        member = members.get(name)
+        if member is None or not member.issym():
+            return None if member is None or member.islnk() else member
+        name = _plain(posixpath.normpath(posixpath.join(posixpath.dirname(name), member.linkname)))
+    return None
 
 
 def _name_members_of_zip(archive: ZipFile) -> None:
