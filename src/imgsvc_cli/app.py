@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
+import signal
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
@@ -25,7 +25,13 @@ _COMMANDS = (
 
 
 class _Commands(click.Group):
-    """A group that imports a subcommand when it is asked for."""
+    """A group that imports a subcommand when it is asked for, and ends when nobody reads its output."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            return 128 + signal.SIGPIPE
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_COMMANDS, *super().list_commands(ctx)]
@@ -75,9 +81,6 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("imgsvc: interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone
-        return 0
     except OSError as error:
         if _is_from_printing(error):
             return _report_unwritable_output(error)

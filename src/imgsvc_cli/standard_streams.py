@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import BinaryIO
 
+import click
+
 from imgsvc_core.errors import EmptySource, SourceError, TargetError
 
 
@@ -27,7 +29,12 @@ def read_input() -> bytes:
 
     Raises:
         SourceError: standard input is closed.
+        UsageError: the command has read it already.
     """
+    meta = click.get_current_context().meta
+    if meta.setdefault(__name__, False):
+        raise click.UsageError("Standard input can be read only once: name a file instead of one -.")
+    meta[__name__] = True
     if sys.stdin is None:
         raise SourceError("Standard input is closed; redirect it, or name a file instead of -.")
     return sys.stdin.buffer.read()

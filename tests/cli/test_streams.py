@@ -44,6 +44,42 @@ def test_a_closed_input_is_an_error_of_the_source_in_json(folder: Path) -> None:
     assert (done.returncode, found["source"], found["error"]) == (3, "-", "source_error")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "given", "told"),
+    [
+        (["-", "--spec", "-", "-o", "e.png"], b"{}", "input can be read only once"),
+        (["photo.jpg", "--spec", "-", "--layers", "-", "-o", "e.png"], b"[]", "input can be read only once"),
+        (["-", "--spec", "-", "-o", "e.png"], b"\x89PNG", "got '-': it is not UTF-8"),
+        (["photo.jpg", "--layers", "-", "-o", "e.png"], b'{"a": 1}', 'must be a JSON array, got {"a": 1}'),
+    ],
+)
+def test_what_standard_input_cannot_give_is_told(
+    arguments: list[str], given: bytes, told: str, folder: Path
+) -> None:
+    command = [sys.executable, "-m", "imgsvc_cli", "process", *arguments]
+    done = subprocess.run(command, cwd=folder, input=given, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert told in done.stderr.decode().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["batch", "in", "out", "--resize", "9x9"], ["inspect"], ["process", "-o", "out/"]]
+)
+def test_a_reader_that_leaves_ends_it_as_the_signal_does(arguments: list[str], folder: Path) -> None:
+    (folder / "in").mkdir()
+    names = [f"in/{number}.jpg" for number in range(50)]
+    for name in names:
+        (folder / name).hardlink_to(folder / "photo.jpg")
+    command = [sys.executable, "-m", "imgsvc_cli", *arguments, *(names if arguments[0] != "batch" else [])]
+    read = 'set -o pipefail; "$@" --json | head -n 1'
+    done = subprocess.run(
+        ["bash", "-c", read, "bash", *command], cwd=folder, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.count("\n")) == (141, 1), done
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize(
     ("arguments", "code"),
