@@ -162,7 +162,7 @@ class InvalidPixels(SourceError):
 
 
 class UnsupportedFormat(SourceError):
-    """The bytes are not an image in a format that can be read."""
+    """The bytes are not an image in a format, or of a kind, that can be read."""
 
     slug = "unsupported_format"
 

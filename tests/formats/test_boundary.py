@@ -126,7 +126,7 @@ def test_messages_of_libvips_may_quote_any_bytes() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     data = pillow(photos.astronaut()[:64, :64], "AVIF", exif=exif.tobytes())
-    with pytest.raises(imgsvc.CorruptImage, match=r"AVIF image is damaged.*iro\ufffd"):
+    with pytest.raises(imgsvc.UnsupportedFormat, match=r"AVIF image cannot be read: .*iro\ufffd"):
         imgsvc.process(data.replace(b"irot", b"iro\xff"), {"output": {"format": "png"}})
 
 
@@ -166,6 +166,66 @@ def test_what_packages_raise_is_told_as_damage_or_failure() -> None:
         raise TypeError("odd.")
     with pytest.raises(imgsvc.EncodingFailed, match="written as JPEG 2000: odd"), encoder("jp2"):
         raise IndexError("odd.")
+
+
+DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">%s</svg>'
+
+
+def lossless_ycc() -> bytes:
+    """A lossless JPEG whose colors libjpeg-turbo does not convert."""
+    imagecodecs = requires.module("imagecodecs")
+    data = bytes(imagecodecs.jpeg8_encode(photos.astronaut()[:64, :64].copy(), lossless=True))
+    place = data.index(b"Adobe") + 11
+    return data[:place] + b"\1" + data[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        (lossless_ycc, r"supports \(Unsupported color conversion request\); save it"),
+        (lambda: DRAWING % (b"<g>" * 300 + b"</g>" * 300), "Excessive depth in document"),
+        (
+            lambda: DRAWING % (b"<g " + b" ".join(b'a%d=""' % n for n in range(66_000)) + b"/>"),
+            "cannot load more than 65535 XML attributes",
+        ),
+    ],
+)
+def test_what_a_decoder_does_not_support_is_not_told_as_damage(file: Any, told: str) -> None:
+    with pytest.raises(imgsvc.UnsupportedFormat, match=f"cannot be read: .*{told}"):
+        imgsvc.process(file(), {"output": {"format": "png"}}, io.BytesIO())
+
+
+def test_what_a_package_does_not_support_is_not_told_as_damage() -> None:
+    for said in ("float24 not supported", "Unsupported depth: 9", "Windows Media Photo not yet supported"):
+        with pytest.raises(imgsvc.UnsupportedFormat, match=said), decoder("tiff"):
+            raise NotImplementedError(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unsupported marker type 0xf7",
+        "Uncompressed data (not supported) at line 8",
+        "Cannot handle zero scanline size",
+        "Corrupt JPEG data: 16 extraneous bytes before marker 0xe0\nUnsupported JPEG process",
+    ],
+)
+def test_damage_is_not_told_as_unsupported(said: str) -> None:
+    with pytest.raises(imgsvc.CorruptImage), translate_errors("jpg"):
+        raise pyvips.Error("unable to call jpegload", said)
+
+
+def test_a_drawing_beyond_its_decoder_is_not_told_as_a_lack_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Processes of services may use a part of the memory only."""
+    monkeypatch.setattr("imgsvc_core.formats.boundary.bytes_left", lambda: 1 << 40)
+    for reason, expected in (
+        ("glib: exceeded more than 500000 referenced elements", imgsvc.UnsupportedFormat),
+        ("glib: rendering error: NoMemory", imgsvc.MemoryLimitExceeded),
+    ):
+        with pytest.raises(expected), translate_errors("svg"):
+            raise pyvips.Error("unable to call svgload", f"svgload: SVG rendering failed\n{reason}\n")
 
 
 IN_LITTLE_MEMORY = """

@@ -103,6 +103,13 @@ class TestHeif:
         with pytest.raises(UnsupportedFormat, match="neither as HEVC nor as AV1"):
             facts(heif((b"ispe", struct.pack(">III", 0, 9, 9)), (b"vvcC", bytes(9)), wide=False))
 
+    def test_one_of_several_layers_is_not_read(self) -> None:
+        size, config = struct.pack(">III", 0, 9, 9), b"\x81\0\x0c\0"
+        layered = (b"ispe", size), (b"av1C", config)
+        assert facts(heif(*layered, (b"a1op", b"\0"), wide=False)).format == "avif"
+        with pytest.raises(UnsupportedFormat, match="one of its layers"):
+            facts(heif(*layered, (b"a1op", b"\2"), wide=False))
+
     @pytest.mark.parametrize("orientation", range(1, 9))
     def test_avif_is_upright(self, orientation: int) -> None:
         data = pillow(PHOTO, "AVIF", exif=with_orientation(orientation))
@@ -153,6 +160,12 @@ class TestJpeg2000:
         data = pillow(image, "JPEG2000", num_resolutions=3, no_jp2=not boxes)
         levels = () if mode == "I;16" else ((48, 32), (24, 16))  # deep pictures are decoded whole
         assert check(data, levels=levels, **expected).format == "jp2"
+
+    def test_five_channels_are_not_told_as_damage(self) -> None:
+        imagecodecs = requires.module("imagecodecs")
+        data = bytes(imagecodecs.jpeg2k_encode(np.zeros((32, 32, 5), np.uint8), codecformat="jp2"))
+        with pytest.raises(UnsupportedFormat, match="has 5 channels"):
+            probe(ByteSource(data)).load(LoadSettings())
 
     def test_levels_are_the_sizes_that_decode(self) -> None:
         data = pillow(PHOTO.resize((208, 144)), "JPEG2000", num_resolutions=5)

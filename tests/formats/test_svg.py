@@ -251,5 +251,10 @@ def test_sides_below_zero_are_no_size(sides: str) -> None:
 def test_a_drawing_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "_MOST_ELEMENTS", 100)
     assert size_of(drawing('width="9" height="9"', "<g/>" * 99)) == (9, 9)
-    with pytest.raises(imgsvc.CorruptImage, match="more than 100"):
+    with pytest.raises(imgsvc.UnsupportedFormat, match="more than 100"):
         imgsvc.inspect(drawing('width="9" height="9"', "<g/>" * 100))
+
+
+@pytest.mark.parametrize("root", ["<svg>", "<svg >", "<!-- <svg> --><svg>"])
+def test_a_root_without_attributes_has_the_usual_size(root: str) -> None:
+    assert drawn(f'{root}<rect width="9" height="9"/></svg>'.encode()).shape[:2] == (150, 300)

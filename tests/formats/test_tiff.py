@@ -50,6 +50,23 @@ def test_a_tiff_in_webp_is_read() -> None:
     assert distance(read(data), files.photo()) < 0.05
 
 
+@pytest.mark.parametrize("photometric", ["minisblack", "rgb"])
+def test_a_lossless_jpeg_of_16_bits_is_read(photometric: str) -> None:
+    import imagecodecs
+    import tifffile
+
+    pixels = np.ascontiguousarray(files.photo()[:64, :64].astype(np.uint16) * 257)
+    pixels = pixels if photometric == "rgb" else np.ascontiguousarray(pixels[..., 0])
+    strip = imagecodecs.jpeg8_encode(pixels, lossless=True, bitspersample=16)
+    file = io.BytesIO()
+    with tifffile.TiffWriter(file) as writer:
+        writer.write(
+            iter([strip]), shape=pixels.shape, dtype="uint16", photometric=photometric, compression="jpeg",
+            rowsperstrip=64, bitspersample=16,
+        )  # fmt: skip
+    assert np.array_equal(read(file.getvalue()).numpy().reshape(pixels.shape), pixels)
+
+
 @pytest.mark.parametrize("compression", ["jpegxl", "jpeg2000"])
 def test_tiff_compressions_that_nothing_reads_are_refused(compression: str, tmp_path: Path) -> None:
     import tifffile

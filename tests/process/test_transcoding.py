@@ -287,7 +287,7 @@ def test_a_small_file_cannot_announce_much_more_than_a_jpeg_has() -> None:
 
 def test_scans_and_markers_are_counted_before_pixels() -> None:
     wrapped = imgsvc.process(_PLAIN, WRAP).data
-    with pytest.raises(imgsvc.CorruptImage, match="has 101 scans; at most 100 are decoded"):
+    with pytest.raises(imgsvc.UnsupportedFormat, match="has 101 scans; at most 100 are decoded"):
         imgsvc.process(_with_markers(wrapped, [0xDA] * 100), UNWRAP)
     with pytest.raises(imgsvc.CorruptImage, match="more than 16,384 markers"):
         imgsvc.process(_with_markers(wrapped, [0xDB] * 16_384), UNWRAP)

@@ -24,6 +24,7 @@ from imgsvc_core.errors import (
     ImgsvcError,
     MachineFailed,
     MemoryLimitExceeded,
+    UnsupportedFormat,
     lacks_handles,
     machine_failure,
 )
@@ -43,7 +44,19 @@ _NO_THREAD = pattern(r"creating thread|thread creation failed|start new thread",
 _NOT_DRAWN = "SVG rendering failed"  # which librsvg says if cairo cannot allocate
 _STACK_BYTES = 1 << 24  # that a thread may need, with what else it allocates at once
 
-_PART_OF_LIBVIPS = pattern(r"^(?:vips\w+|\w+2vips|\w+(?:load|save)(?:_\w+)?): ", re.IGNORECASE)
+# Messages of decoders about files that are sound, but that they cannot read. A reserved marker in a JPEG is
+# damage, as is a code for uncompressed data in a fax.
+_BEYOND_DECODER = pattern(
+    # libheif, libjpeg-turbo, libtiff, imagecodecs, tifffile, psd-tools, Pillow
+    r"\bunsupported\b(?! marker| or invalid)|\bnot (?:yet )?(?:supported|implemented|configured)\b(?!\))|"
+    r"^too many color components|^image too wide for this|^maximum supported image|"  # libjpeg-turbo
+    r"can ?not handle (?!zero)|exceeds maximum scans|^no support for |"  # libtiff
+    r"exceeded more than \d+ referenced|cannot load more than \d+|nested layers has been exceeded|"  # librsvg
+    r"excessive depth in document",  # libxml2
+    re.IGNORECASE,
+)
+
+_PART_OF_LIBVIPS = pattern(r"^(?:vips\w+|\w+2vips|\w+(?:load|save)(?:_\w+)?|glib|heif): ", re.IGNORECASE)
 _NO_REASON = "its codec gives no reason"
 _SYSTEM_ERROR = pattern(r"^system error: (.+)$", re.MULTILINE)
 _ERROR_NUMBERS = {os.strerror(number): number for number in errno.errorcode}
@@ -62,6 +75,7 @@ def translate_errors(format: str) -> Iterator[None]:
 
     Raises:
         CorruptImage: libvips complains.
+        UnsupportedFormat: the image is sound, but beyond what the decoder supports.
         MemoryLimitExceeded: the memory is not enough.
         MachineFailed: the machine lacks something else, such as room for temporary files, or open files for
             those of a reader and of packages that it imports.
@@ -100,6 +114,7 @@ def decoder(format: str) -> Iterator[None]:
 
     Raises:
         CorruptImage: the package complains.
+        UnsupportedFormat: the image is sound, but beyond what the package supports.
         MemoryLimitExceeded: the memory is not enough.
         MachineFailed: the machine lacks something else, such as room for temporary files.
     """
@@ -162,7 +177,7 @@ def _not_decoded(format: str, error: BaseException) -> ImgsvcError:
         return MemoryLimitExceeded(
             f"The memory is not enough for the pixels of the {_title(format)} image: send a smaller image."
         )
-    return failure_of_machine(error) or damaged(format, error)
+    return failure_of_machine(error) or unreadable(format, error)
 
 
 def _not_encoded(format: str, error: BaseException) -> ImgsvcError:
@@ -190,8 +205,13 @@ def failure_of_machine(error: BaseException) -> MachineFailed | None:
     return machine_failure(error.errno) if isinstance(error, OSError) else None
 
 
-def damaged(format: str, error: BaseException) -> CorruptImage:
+def unreadable(format: str, error: BaseException) -> CorruptImage | UnsupportedFormat:
     """Return the error of an image of this format whose decoder raised ``error``."""
+    if _BEYOND_DECODER.search(_reason(error)):
+        return UnsupportedFormat(
+            f"The {_title(format)} image cannot be read: it is beyond what its decoder supports "
+            f"({_reason(error)}); save it in a simpler form."
+        )
     return CorruptImage(f"The {_title(format)} image is damaged or truncated: {_reason(error)}.")
 
 
@@ -200,8 +220,9 @@ def lacks_memory(error: BaseException) -> bool:
     text = _text(error)
     if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
         return True
-    left = bytes_left() if _NO_THREAD.search(text) or _NOT_DRAWN in text else None
-    return left is not None and (left < _STACK_BYTES or _NOT_DRAWN in text)
+    not_drawn = _NOT_DRAWN in text and not _BEYOND_DECODER.search(_reason(error))
+    left = bytes_left() if not_drawn or _NO_THREAD.search(text) else None
+    return left is not None and (left < _STACK_BYTES or not_drawn)
 
 
 def _text(error: BaseException) -> str:
@@ -239,7 +260,8 @@ def _reason(error: BaseException) -> str:
     """Return the most telling line of an error, without what names a part of libvips and the full stop."""
     lines = [_PART_OF_LIBVIPS.sub("", line).strip() for line in _text(error).splitlines()]
     lines = [line for line in lines if line not in ("", "load error")]  # of a loader that failed before
-    lines.sort(key=lambda line: line.startswith("source: "))  # these tell only a place in the file
+    # The latter tell only a place in the file.
+    lines.sort(key=lambda line: line == _NOT_DRAWN or line.startswith("source: "))
     if lines:
         return lines[0].rstrip(".")
     return _NO_REASON if isinstance(error, pyvips.Error) else type(error).__name__

@@ -96,12 +96,12 @@ def read_bitmap_header(reader: HeaderReader, start: int) -> BitmapHeader:
     if size not in _SIZES:
         raise reader.corrupt(f"its header has an unknown size of {size} bytes")
     width, height, bits = reader.unpack("<Hh2xH" if size == _CORE else "<ii2xH", start + 4)
-    if bits not in _DEPTHS:
-        raise reader.corrupt(f"its {bits} bits per pixel are impossible")
     if width < 1 or height == 0 or height == -(1 << 31):
         raise reader.corrupt(f"its size of {width} x {height} pixels is impossible")
     compression = reader.unpack("<I", start + 16)[0] if size >= 20 else RGB
     _check_compression(reader, size, compression, bits)
+    if bits not in _DEPTHS:
+        raise reader.corrupt(f"its {bits} bits per pixel are impossible")
     masks, masks_end = _read_masks(reader, start, size, compression, bits)
     used = reader.unpack("<I", start + 32)[0] if size >= 36 else 0
     most_colors = 1 << bits if bits <= 8 else 0
@@ -125,8 +125,9 @@ def _check_compression(reader: HeaderReader, size: int, compression: int, bits: 
     windows = size in _WINDOWS_SIZES
     if windows and compression in _EMBEDDED_JPEG_OR_PNG:
         raise reader.unsupported("it holds a picture for printers, compressed as JPEG or PNG")
-    known = compression in (_WINDOWS_COMPRESSIONS if windows else _OS2_COMPRESSIONS)
-    if not known or _RUN_BITS.get(compression, bits) != bits:
+    if compression not in (_WINDOWS_COMPRESSIONS if windows else _OS2_COMPRESSIONS):
+        raise reader.unsupported(f"its compression {compression} is not supported; save it uncompressed")
+    if _RUN_BITS.get(compression, bits) != bits:
         raise reader.corrupt(f"its compression {compression} is no encoding of {bits} bits per pixel")
 
 

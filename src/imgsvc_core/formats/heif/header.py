@@ -92,6 +92,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
     if items is NO_ITEMS:
         return _read_frames(reader), HeifHeader(items, limited_gray=False), ()
     properties = items.properties.get(items.primary, ())
+    if any(box.kind == b"a1op" and reader.byte(box.start) for box in properties):
+        raise reader.unsupported("it shows one of its layers (an operating point); save it without layers")
     width, height = _upright_size(reader, properties)
     decoded = _decoded_pixels(reader, items)
     coding = _coding(reader, _with_parts(items))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE, has
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.heif import Heif, avif_reading
@@ -51,6 +51,10 @@ def _read_by_pillow_heif(picture: Heif) -> pyvips.Image:
         if not len(heif):  # the decoder leaves out what it cannot make sense of
             raise CorruptImage("The HEIC image is damaged: its picture cannot be put together.")
         facts = heif.info
+        if not facts.get("primary", True):
+            raise UnsupportedFormat(
+                "The HEIC image cannot be read: its decoder does not find the primary picture; save it anew."
+            )
         pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
     bits = int(facts.get("bit_depth", 8))
     image = _as_described(from_array(pixels), bits, picture.info, picture.header)

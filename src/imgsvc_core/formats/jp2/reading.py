@@ -9,7 +9,7 @@ import pyvips
 
 from imgsvc_core._runtime.private_names import read_resolution
 from imgsvc_core._runtime.vipsimage import PROFILE
-from imgsvc_core.errors import CorruptImage, MissingDependency
+from imgsvc_core.errors import MissingDependency, UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.info import ImageInfo
@@ -25,6 +25,7 @@ from imgsvc_core.formats.vips import (
     unpremultiplied,
 )
 
+_MOST_CHANNELS = 4  # of Pillow
 _UNKNOWN_METHOD = b"\xff"
 """Decoders ignore a color specification of a method that JPEG 2000 does not know."""
 
@@ -70,6 +71,11 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
     import numpy as np
     from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 
+    if (info.channels or 0) > _MOST_CHANNELS:
+        raise UnsupportedFormat(
+            f"The JPEG 2000 image cannot be read: it has {info.channels} channels; save it with at most "
+            f"{_MOST_CHANNELS}."
+        )
     with decoder("jp2"):
         picture = Jpeg2KImageFile(io.BytesIO(data))
     with picture:
@@ -107,5 +113,7 @@ def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
         unsigned = np.uint8 if info.depth <= 8 else np.uint16
         pixels = (pixels.astype(np.int32) + (1 << (info.depth - 1))).clip(0).astype(unsigned)
     if pixels.dtype not in (np.uint8, np.uint16):
-        raise CorruptImage(f"The JPEG 2000 image has {info.depth} bits per channel; at most 16 can be read.")
+        raise UnsupportedFormat(
+            f"The JPEG 2000 image cannot be read: it has {info.depth} bits per channel; save it with 16."
+        )
     return from_array(full_array(pixels, info.depth))

@@ -270,6 +270,8 @@ def _read_frame(reader: HeaderReader, marker: int, start: int, length: int) -> F
         kind = "JPEG-LS" if marker == _LS else "hierarchical JPEG"
         raise reader.unsupported(f"{kind} is not supported; save it as baseline or progressive")
     depth, height, width, count = reader.unpack(">BHHB", start)
+    if width and not height:
+        raise reader.unsupported("it states its height only after its pixels; save it anew")
     reader.check_size(width, height)
     if count not in _COLOR_SPACES:
         raise reader.unsupported(f"it has {count} channels; expected 1, 3 or 4")

@@ -7,7 +7,7 @@ from typing import Any
 import pyvips
 
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg.header import CODED_MARKER, Density
 from imgsvc_core.formats.jpeg.padding import without_padding
@@ -80,5 +80,7 @@ def _check_scans(picture: Jpeg) -> None:
     while (found := CODED_MARKER.search(data, place)) and found[1][0] != _END:
         scans += found[1][0] == _SCAN
         if scans > _MOST_SCANS:
-            raise CorruptImage(f"The JPEG image has more than {_MOST_SCANS} scans.")
+            raise UnsupportedFormat(
+                f"The JPEG image cannot be read: it has more than {_MOST_SCANS} scans; save it as baseline."
+            )
         place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")

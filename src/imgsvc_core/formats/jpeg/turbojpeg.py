@@ -14,7 +14,7 @@ import pyvips
 from imgsvc_core._runtime.numpy_cost import numpy_pays
 from imgsvc_core._runtime.patterns import pattern
 from imgsvc_core._runtime.vipsimage import size_of
-from imgsvc_core.formats.boundary import damaged, failure_of_machine
+from imgsvc_core.formats.boundary import failure_of_machine, unreadable
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.jpeg import Jpeg
 from imgsvc_core.formats.jpeg import whole as whole_jpeg
@@ -82,7 +82,7 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
             raise machine from error
         complaint = error.detail if isinstance(error, pyvips.Error) else str(error)
         if _tells_damage(complaint, source, scan):
-            raise damaged("jpg", error) from error
+            raise unreadable("jpg", error) from error
         return None
     except MemoryError:
         return None

@@ -28,7 +28,8 @@ def check(reader: HeaderReader, boxes: Iterable[FileBox]) -> bool:
     """Return False if the file was not made of a JPEG.
 
     Raises:
-        CorruptImage: the box is damaged, or the JPEG has too many scans.
+        CorruptImage: the box is damaged.
+        UnsupportedFormat: the JPEG has too many scans.
         ImageTooLarge: the JPEG has too many bytes beside its pixels.
     """
     box = next((box for box in boxes if box.kind == BOX), None)
@@ -54,7 +55,7 @@ def check(reader: HeaderReader, boxes: Iterable[FileBox]) -> bool:
         )
     scans = markers.count(_SCAN)
     if scans > MOST_SCANS:
-        raise reader.corrupt(f"its JPEG has {scans} scans; at most {MOST_SCANS} are decoded")
+        raise reader.unsupported(f"its JPEG has {scans} scans; at most {MOST_SCANS} are decoded")
     return True
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from imgsvc_core.errors import CorruptImage, EncodingFailed, ImageTooLarge, UnsupportedOperation
+from imgsvc_core.errors import (
+    CorruptImage,
+    EncodingFailed,
+    ImageTooLarge,
+    UnsupportedFormat,
+    UnsupportedOperation,
+)
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder, encoder
 from imgsvc_core.formats.boxes import read_boxes
@@ -66,7 +72,7 @@ def _check_wrapped(wrapped: bytes) -> None:
     reader = HeaderReader(ByteSource(wrapped), "JPEG XL")
     try:
         check(reader, read_boxes(reader, 0, reader.size))
-    except (CorruptImage, ImageTooLarge) as error:
+    except (CorruptImage, ImageTooLarge, UnsupportedFormat) as error:
         raise _refused("this JPEG has too many scans or segments") from error
 
 

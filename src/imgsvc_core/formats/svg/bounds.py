@@ -18,7 +18,7 @@ from xml.parsers import expat
 import attrs
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import CorruptImage
+from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 
 # The numbers are measured: `benchmarks.memory_bound` has a drawing for each.
 _ELEMENT = 4_000  # bytes of an element and the text in it, as two copies of the document may be there
@@ -54,7 +54,8 @@ def bound(markup: bytes) -> Bound:
     """Bound what a drawing needs.
 
     Raises:
-        CorruptImage: its XML is damaged, or has too many elements.
+        CorruptImage: its XML is damaged.
+        UnsupportedFormat: it has too many elements.
     """
     drawing = _Drawing()
     parser = expat.ParserCreate()
@@ -102,9 +103,9 @@ class _Drawing:
         """Note an element."""
         self.elements += 1
         if len(self.opened) > _DEEPEST or self.elements > _MOST_ELEMENTS:
-            raise CorruptImage(
-                f"The SVG image is damaged: its elements are nested in over {_DEEPEST} levels, or more than "
-                f"{_MOST_ELEMENTS:,}."
+            raise UnsupportedFormat(
+                f"The SVG image cannot be read: its elements are nested in over {_DEEPEST} levels, or more "
+                f"than {_MOST_ELEMENTS:,}; simplify the drawing."
             )
         kind, outer = name.rpartition(":")[2], self.opened[-1]
         if kind == "text" != outer.kind:

@@ -30,9 +30,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
         MemoryLimitExceeded: librsvg could need more memory than the reader allows. It would end the process
             if it got less than it needs, so it is not called.
     """
-    import pyvips
-
-    from imgsvc_core.formats.boundary import readable_messages  # with libvips
+    from imgsvc_core.formats.boundary import translate_errors  # with libvips
 
     markup = with_known_styles(read_markup(reader))
     sides = natural_size(markup)
@@ -54,12 +52,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, bytes]:
             f"in it {inlined:,}; at most {reader.most_memory:,} are allowed: remove elements, shorten texts, "
             "or inline smaller pictures."
         )
-    try:
-        with readable_messages():
-            render(markup, width, height)
-    except pyvips.Error as error:
-        detail = str(error).strip().splitlines()[-1].strip().rstrip(".")
-        raise reader.corrupt(f"librsvg cannot read it ({detail})") from error
+    with translate_errors("svg"):
+        render(markup, width, height)
     info = ImageInfo(
         format="svg",
         width=width,

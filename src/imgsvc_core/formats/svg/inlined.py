@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
-from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
+from imgsvc_core.errors import ImageTooLarge, UnsupportedFormat
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.probe import sniff
 from imgsvc_core.formats.reader import HeaderReader
@@ -27,6 +27,7 @@ def inlined_bytes(links: Iterable[str], most: float) -> int:
     Raises:
         ImageTooLarge: there are more than ``most`` pixels.
         CorruptImage: the XML or the header of a picture is damaged.
+        UnsupportedFormat: drawings are nested too deeply.
     """
     pixels, decoding = _count(links, most, depth=1)
     return pixels * _PIXEL + decoding
@@ -35,7 +36,10 @@ def inlined_bytes(links: Iterable[str], most: float) -> int:
 def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
     """Return the pixels of all pictures, at any depth, and the most bytes of one while it is decoded."""
     if depth > _MOST_NESTED:
-        raise CorruptImage(f"The SVG image holds drawings in more than {_MOST_NESTED} levels.")
+        raise UnsupportedFormat(
+            f"The SVG image cannot be read: it holds drawings in more than {_MOST_NESTED} levels; "
+            "simplify the drawing."
+        )
     pixels = decoding = 0
     for source in map(ByteSource, filter(None, map(decoded, links))):
         format = sniff(source)

@@ -52,13 +52,13 @@ def read_markup(reader: HeaderReader) -> bytes:
     """Return the XML of the document, decompressed and in UTF-8.
 
     Raises:
-        CorruptImage: it is larger than libvips reads.
+        UnsupportedFormat: it is larger than libvips reads.
     """
     markup = reader.read(0, min(reader.size, MOST_MARKUP + 1))
     if markup.startswith(_GZIP_SIGNATURE):
         markup = _unfold(markup, MOST_MARKUP + 1)
     if len(markup) > MOST_MARKUP:
-        raise reader.corrupt(f"it has more than {MOST_MARKUP:,} bytes of markup")
+        raise reader.unsupported(f"it has more than {MOST_MARKUP:,} bytes of markup; simplify the drawing")
     return _NAMESPACE.sub(_with_address, _in_utf8(markup))
 
 

@@ -52,7 +52,7 @@ def at_size(markup: bytes, width: int, height: int) -> bytes:
     decides how large it is drawn, which stays the same side.
     """
     root, start = _root(markup)
-    tag = _TAG.match(markup, start) if root else None
+    tag = _TAG.match(markup, start)
     if tag is None:
         return markup
     before, box = _size(root), _view_box(root.get("viewBox", ""))
@@ -86,7 +86,7 @@ class _RootFoundError(Exception):
 def _root(markup: bytes) -> tuple[dict[str, str], int]:
     """Return the attributes of the root element, and where it starts, reading no further.
 
-    Return no attributes if the XML before it is damaged, or if it does not even state its namespace.
+    Return no attributes if the XML before it is damaged.
     """
 
     def start(name: str, attributes: dict[str, str]) -> None:

@@ -100,7 +100,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
     colorspace = _COLOR_SPACES[photometric]
     depth = max(page.numbers(Tag.BITS, _MOST_CHANNELS) or (1,))
     channels = page.first(Tag.CHANNELS, 1)
-    if not 1 <= depth <= 64 or channels < _COLORS[colorspace]:
+    if not 1 <= depth <= 128 or channels < _COLORS[colorspace]:
         raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
     if photometric == _CMYK and page.first(Tag.INKS, _CMYK_INKS) != _CMYK_INKS:
         raise reader.unsupported("its inks are others than those of CMYK; save it as RGB")
@@ -150,7 +150,7 @@ def needs_tifffile(page: Directory) -> bool:
     photometric = page.first(Tag.PHOTOMETRIC, BLACK_IS_LOWEST)
     eight_bit_lab = photometric == _CIELAB and bits == 8
     full_ycbcr = photometric == YCBCR and compression != JPEG and _subsampling(page) == "4:4:4"
-    rare = bits in (12, 64) or compression in RARE_COMPRESSIONS
+    rare = bits in (12, 64) or compression in RARE_COMPRESSIONS or (compression == JPEG and bits != 8)
     beyond = _has_alpha_beyond_libvips(page) or _has_tiles_beyond_libvips(page)
     return has_planes(page) or eight_bit_lab or full_ycbcr or rare or beyond
 
