@@ -99,6 +99,8 @@ async def _principal(call: Call, access: Access) -> Principal | None:
     if call.request.version < HttpVersion10:  # what the parser takes a first line without a version for
         speak_http_1_1(call.request)
         raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
+    if call.request.headers.get("Transfer-Encoding") == "":  # which proxies may understand otherwise
+        raise refusal("invalid_http", reason="its Transfer-Encoding is empty")
     if access.authenticate is not None:
         return await access.authenticate(call)
     given = call.request.headers.getall("Authorization", ())
