@@ -6,12 +6,14 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import aiohttp
+import pytest
 from aiohttp import web
 
 from imgsvc_http import Settings, create_app
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.services import SERVICES
 from imgsvc_http.state import first_account
+from imgsvc_http.webhooks import takeover
 
 
 @contextlib.asynccontextmanager
@@ -19,6 +21,8 @@ async def embedded(
     settings: Settings, key: str | None = None
 ) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     """A client of a service over plain HTTP, and its key, which is the first one unless one is given."""
+    patched = pytest.MonkeyPatch()
+    patched.setattr(takeover, "_LOOK_SECONDS", 0.5)  # for webhooks that were put off
     app = create_app(settings)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
     await runner.setup()
@@ -31,3 +35,4 @@ async def embedded(
             yield client, key
     finally:
         await runner.cleanup()
+        patched.undo()

@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from imgsvc_http.gate.quota import QuotaCounts
@@ -63,7 +63,7 @@ def spend_in_turns(url: str, account_id: str, now: datetime, times: int) -> int:
 async def hold_reservation(url: str, account_id: str, moment: str, seconds: str) -> None:
     """Reserve a part of a quota, tell so, and wait to be killed."""
     async with await Database.open(url) as db:
-        lease = Lease(db, timedelta(seconds=float(seconds)))
+        lease = Lease(db, float(seconds))
         await lease.renew()
         counts = QuotaCounts(db, lease)
         for _ in range(20):

@@ -23,6 +23,11 @@ from tests.support.forked_services import ForkedProcess
 from tests.support.processes import leads_to, listeners_of, open_files
 
 _START_SECONDS = 200
+# Of a service that is forked. Tests wait less for webhooks.
+_CONSTANTS = {
+    "imgsvc_http.webhooks.engine._POLL_SECONDS": 0.2,
+    "imgsvc_http.webhooks.takeover._LOOK_SECONDS": 1,
+}
 
 Process = subprocess.Popen[str] | ForkedProcess
 
@@ -107,11 +112,12 @@ def start(
     sources: Path | None = None,
     config: Path | None = None,
     within: Sequence[str] = (),
+    constants: Mapping[str, float] | None = None,
 ) -> Process:
     """Start the command that serves, of the installed packages or of those in a folder.
 
     ``config`` is a settings file, and ``within`` a command that runs it. Without ``sources`` and ``within``
-    the process is forked from one that has loaded the packages.
+    the process is forked from one that has loaded the packages, and ``constants`` of it can be replaced.
     """
     values: dict[str, object] = {"server.port": 0, "server.state_folder": state}
     values |= {"workers.number": 1, "workers.queue_seconds": 60}  # machines that run tests may be busy
@@ -120,7 +126,8 @@ def start(
     flags += [] if config is None else ["--config", str(config)]
     log = state.parent / f"{state.name}.log"
     if sources is None and not within and forked_services.loads_the_same():
-        return forked_services.start(["serve", *flags], log)
+        return forked_services.start(["serve", *flags], log, {**_CONSTANTS, **(constants or {})})
+    assert not constants
     return subprocess.Popen(
         [*within, sys.executable, "-m", "imgsvc_cli", "serve", *flags],
         stdout=subprocess.PIPE,

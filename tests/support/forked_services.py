@@ -16,7 +16,8 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from tests.support.commands import take_over
@@ -60,9 +61,15 @@ def loads_the_same() -> bool:
     return os.environ.get("PYTHONPATH") == _PYTHONPATH
 
 
-def start(arguments: Sequence[str], errors: Path | int) -> ForkedProcess:
-    """Run the command with arguments. What it prints to standard error is added to a file or a pipe."""
-    request = [arguments, os.getcwd(), dict(os.environ), resource.getrlimit(resource.RLIMIT_NOFILE)]
+def start(
+    arguments: Sequence[str], errors: Path | int, constants: Mapping[str, float] | None = None
+) -> ForkedProcess:
+    """Run the command with arguments. What it prints to standard error is added to a file or a pipe.
+
+    ``constants`` of modules get other values, such as times that a test would wait for.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    request = [arguments, os.getcwd(), dict(os.environ), limit, constants or {}]
     reading, writing = os.pipe()
     with open(errors, "ab", closefd=isinstance(errors, Path)) as log, os.fdopen(writing, "wb") as stdout:
         pid = fork(_parent, request, [stdout.fileno(), log.fileno()])
@@ -81,8 +88,12 @@ def _become_service(message: bytes, streams: list[int], workers: ForkedWorkers) 
     for number, descriptor in enumerate(streams, start=1):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    arguments, folder, environment, limit = json.loads(message)
+    arguments, folder, environment, limit, constants = json.loads(message)
     resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    for name, value in constants.items():
+        module, _, constant = name.rpartition(".")
+        assert hasattr(import_module(module), constant), name
+        setattr(import_module(module), constant, value)
     take_over(arguments, folder, environment)
     workers.fork_next()
     main()

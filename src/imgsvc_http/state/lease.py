@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -27,9 +27,7 @@ from imgsvc_http.state.tables import LeaseRow, UtcDateTime
 
 _log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=10)
-"""How long a lease lasts that is not renewed."""
-
+_SECONDS = 10.0
 _RENEWALS_IN_LEASE = 5
 _ANSWER_SECONDS = 10
 
@@ -40,22 +38,22 @@ class Lease:
 
     Args:
         db: the database.
-        duration: how long it lasts if it is not renewed.
+        seconds: how long it lasts if it is not renewed.
         holder: the name of the process.
         until: the time of the monotonic clock until which no other process takes what this one holds. It is
             half of the lease, so that what is done until then can be finished.
     """
 
     db: Database
-    duration: timedelta = LEASE
+    seconds: float
     holder: str = attrs.field(factory=lambda: uuid4().hex)
     until: float = attrs.field(default=0.0, init=False)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, db: Database, duration: timedelta = LEASE) -> AsyncIterator[Lease]:
+    async def open(cls, db: Database, seconds: float | None = None) -> AsyncIterator[Lease]:
         """Hold a lease until the block ends."""
-        lease = cls(db, duration)
+        lease = cls(db, seconds or _SECONDS)
         await lease.renew()
         try:
             async with in_background(lease._renew_often()):
@@ -71,7 +69,7 @@ class Lease:
     async def renew(self) -> None:
         """Renew the lease. If the database is away, it may expire."""
         began = time.monotonic()
-        writing = asyncio.ensure_future(_put(self.db, self.holder, self.duration))
+        writing = asyncio.ensure_future(_put(self.db, self.holder, self.seconds))
         await asyncio.wait([writing], timeout=_ANSWER_SECONDS)
         if not writing.done():
             self.db.drop_connections()  # to a server that hangs: all calls that wait for it fail
@@ -80,7 +78,7 @@ class Lease:
         except Exception as error:  # whatever a driver makes of a lost connection
             _log.warning("The lease of this process was not renewed; trying again: %s", error)
         else:
-            self.until = began + self.duration.total_seconds() / 2
+            self.until = began + self.seconds / 2
 
     async def give_up(self) -> None:
         """End the lease. Other processes may take over what this one held."""
@@ -92,7 +90,7 @@ class Lease:
 
     async def _renew_often(self) -> None:
         while True:
-            await asyncio.sleep(self.duration.total_seconds() / _RENEWALS_IN_LEASE)
+            await asyncio.sleep(self.seconds / _RENEWALS_IN_LEASE)
             await self.renew()
 
 
@@ -124,8 +122,8 @@ def is_alive(holder: Any) -> ColumnElement[bool]:
 
 
 @counting
-def _put(connection: Connection, holder: str, duration: timedelta) -> None:
-    until = {"expires_at": _MomentIn(duration.total_seconds())}
+def _put(connection: Connection, holder: str, seconds: float) -> None:
+    until = {"expires_at": _MomentIn(seconds)}
     put = insert(connection, LeaseRow).values(holder=holder, **until)
     connection.execute(put.on_conflict_do_update(index_elements=["holder"], set_=until))
 

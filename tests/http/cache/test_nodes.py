@@ -103,7 +103,7 @@ async def test_the_claim_of_a_dead_process_ends_with_its_lease(db: Database) -> 
         return False
 
     key = "ab" * 32
-    dead = Lease(db, timedelta(seconds=0.5), "a dead process")
+    dead = Lease(db, 0.5, "a dead process")
     await dead.renew()
     assert await claims.take(db, key, dead.holder)
     async with Lease.open(db) as lease:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -24,7 +24,7 @@ from tests.support import forked_python
 
 pytestmark = pytest.mark.asyncio
 
-_LONG = timedelta(hours=1)
+_LONG = 3600.0
 
 HOLDING = """
 import asyncio, sys

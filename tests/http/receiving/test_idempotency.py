@@ -102,7 +102,7 @@ async def test_answers_end_with_their_lifetime(db: Database, account: Account) -
 @pytest_asyncio.fixture
 async def lease(db: Database) -> Lease:
     """The lease of the process that claims."""
-    lease = Lease(db, DAY, "process")
+    lease = Lease(db, DAY.total_seconds(), "process")
     await lease.renew()
     return lease
 
@@ -170,7 +170,7 @@ async def _unclaimed(db: Database, key: str) -> bool:
 
 
 def _store(db: Database) -> AnswerStore:
-    return AnswerStore(db, VAULT, Lease(db, DAY, "process"))
+    return AnswerStore(db, VAULT, Lease(db, DAY.total_seconds(), "process"))
 
 
 async def test_the_same_body_sent_elsewhere_is_another_request(db: Database, account: Account) -> None:

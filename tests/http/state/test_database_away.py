@@ -26,9 +26,11 @@ pytestmark = pytest.mark.asyncio
 
 
 @asynccontextmanager
-async def served(state: Path, database: str, settings: Mapping[str, object]) -> AsyncIterator[Service]:
+async def served(
+    state: Path, database: str, settings: Mapping[str, object], constants: Mapping[str, float] | None = None
+) -> AsyncIterator[Service]:
     """A service that is ended whatever became of it and its database."""
-    process = start(state, {"database.url": database, **settings})
+    process = start(state, {"database.url": database, **settings}, constants=constants)
     try:
         yield await asyncio.to_thread(await_start, process, state)
     finally:
@@ -99,9 +101,12 @@ async def test_cached_pictures_go_on_with_keys_that_are_known(way: str, url: str
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 async def test_a_database_that_says_nothing_holds_nobody_up_for_ever(url: str, tmp_path: Path) -> None:
+    settings = {"server.shutdown_seconds": 2}
+    database = "imgsvc_http.state.database"
+    constants = {f"{database}._CALL_SECONDS": 3, f"{database}._CLOSE_SECONDS": 1}
     async with (
         line_to(url) as (line, by_line),
-        served(tmp_path / "state", by_line, {"server.shutdown_seconds": 2}) as service,
+        served(tmp_path / "state", by_line, settings, constants) as service,
     ):
         async with service.client() as client:
             assert (await call(client, "GET", "/readyz")).status == 200

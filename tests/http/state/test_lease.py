@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import select, text
@@ -31,14 +30,14 @@ async def until_alive(db: Database, *holders: str) -> None:
 
 
 async def test_a_lease_is_renewed(db: Database) -> None:
-    duration = timedelta(seconds=1)
-    async with Lease.open(db, duration) as alive:
-        await asyncio.sleep(2 * duration.total_seconds())
+    seconds = 1
+    async with Lease.open(db, seconds) as alive:
+        await asyncio.sleep(2 * seconds)
         await until_alive(db, alive.holder)
 
 
 async def test_a_lease_that_is_not_renewed_is_forgotten(db: Database) -> None:
-    dead = Lease(db, timedelta(seconds=0.5))
+    dead = Lease(db, 0.5)
     await dead.renew()
     async with Lease.open(db) as alive:
         await until_alive(db, alive.holder)
@@ -49,7 +48,7 @@ async def test_a_lease_that_is_not_renewed_is_forgotten(db: Database) -> None:
 
 
 async def test_a_lease_that_cannot_be_renewed_ends(db: Database, caplog: pytest.LogCaptureFixture) -> None:
-    own = Lease(db, timedelta(seconds=6))
+    own = Lease(db, 6)
     await own.renew()
     await db.writing(lambda connection: connection.execute(text("ALTER TABLE leases RENAME TO away")))
     await own.renew()

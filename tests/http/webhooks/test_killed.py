@@ -223,7 +223,7 @@ async def test_a_keyed_webhook_is_made_once_however_often_the_service_is_killed(
 
 async def test_work_that_is_done_again_after_it_has_led_further_does_nothing(tmp_path: Path) -> None:
     """A kill may come when an attempt has led to the next one, before the engine knows that it is over."""
-    settings = SETTINGS | {"webhooks.retries": "4,1"}
+    settings = SETTINGS | {"webhooks.retries": "3,1"}
     state = tmp_path / "state"
 
     async def fail_slowly(request: web.Request) -> web.Response:
@@ -285,7 +285,7 @@ async def test_work_goes_on_however_often_its_process_has_died(tmp_path: Path) -
 
 
 async def test_a_kill_while_an_attempt_waits_neither_repeats_nor_forgets_one(tmp_path: Path) -> None:
-    settings, state = SETTINGS | {"webhooks.retries": "1,4,1"}, tmp_path / "state"
+    settings, state = SETTINGS | {"webhooks.retries": "1,3,1"}, tmp_path / "state"
     async with receiving() as receiver:
         receiver.answers["/"] = [500]
         service = await running(state, "", settings)

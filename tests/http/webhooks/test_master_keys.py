@@ -30,7 +30,7 @@ async def test_a_waiting_notification_outlives_its_master_key(tmp_path: Path) ->
     service = await asyncio.to_thread(await_start, start(state, _SETTINGS), state)
     try:
         async with service.client() as client, receiving() as receiver:
-            webhook = {"url": f"{receiver.url}/", "delay": 10}
+            webhook = {"url": f"{receiver.url}/", "delay": 4}
             id_ = (await upload(client, encoded.jpeg().data, {"webhook": webhook})).json["id"]
             await asyncio.to_thread(service.imgsvc, "keyfiles", "rotate")
             await asyncio.to_thread(service.imgsvc, "keyfiles", "rotate", "--drop-old")
@@ -56,7 +56,7 @@ async def test_a_service_with_another_master_key_does_not_start(tmp_path: Path) 
     async with receiving() as receiver:
         service = await started(newer)
         async with service.client() as client:
-            webhook = {"url": f"{receiver.url}/", "delay": 8}
+            webhook = {"url": f"{receiver.url}/", "delay": 4}
             id_ = (await upload(client, encoded.jpeg().data, {"webhook": webhook})).json["id"]
         await end(service)
         refused = start(state, _SETTINGS | {"security.master_keys": older})

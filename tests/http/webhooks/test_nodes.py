@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 REQUESTS, NODES = 100, 3
 _TAKEOVER_SECONDS = 30
+_LEASE = {"imgsvc_http.state.lease._SECONDS": 4}  # instead of ten, so dead nodes are soon missed
 
 
 @attrs.define
@@ -60,7 +61,8 @@ class Cluster:
         for number in range(first, first + count):
             await self.sql(f"CREATE ROLE node{number} SUPERUSER LOGIN")
             url = self.server.replace("imgsvc@", f"node{number}@")
-            processes.append(start(self.folder / f"node{number}", {"database.url": url, **self.settings}))
+            settings = {"database.url": url, **self.settings}
+            processes.append(start(self.folder / f"node{number}", settings, constants=_LEASE))
         started = await asyncio.gather(
             *(
                 asyncio.to_thread(await_start, process, self.folder / f"node{number}", self.key)
@@ -141,7 +143,7 @@ async def test_a_dead_nodes_running_work_is_taken_over(tmp_path: Path) -> None:
             await receiver.arrived(10)
             survivor, _ = await cluster.start(2)
             await cluster.sql("ALTER TABLE imgsvc_engine.workflow_status RENAME TO away")
-            await asyncio.sleep(6)
+            await asyncio.sleep(2.5)
             await cluster.sql("ALTER TABLE imgsvc_engine.away RENAME TO workflow_status")
             cluster.kill(0)
             release.set()
@@ -156,11 +158,11 @@ async def test_a_node_without_its_database_leaves_nothing_behind(tmp_path: Path)
     """While it is away another takes its work over, and both are in the midst of the same attempts then."""
 
     async def fail_slowly(request: web.Request) -> web.Response:
-        await asyncio.sleep(4)
+        await asyncio.sleep(2)
         return web.Response(status=500)
 
     with servers.postgresql() as server, cluster_on(tmp_path, server) as cluster:
-        cluster.settings["webhooks.retries"] = "2,2,2"
+        cluster.settings["webhooks.retries"] = "1,1,1"
         async with receiving() as receiver:
             receiver.answers["/slow"] = [fail_slowly]
             first, second = await cluster.start(2)
@@ -170,7 +172,7 @@ async def test_a_node_without_its_database_leaves_nothing_behind(tmp_path: Path)
             await asyncio.sleep(1.5)
             await cluster.sql("ALTER ROLE node0 NOLOGIN")
             assert await cluster.cut(0) > 0
-            await asyncio.sleep(14)
+            await asyncio.sleep(7)
             await cluster.sql("ALTER ROLE node0 LOGIN")
             found = await settled(second, 120)
             assert found == await records(first)
