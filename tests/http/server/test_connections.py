@@ -19,7 +19,7 @@ from tests.support.processes import listeners_of, private_memory
 
 pytestmark = pytest.mark.asyncio
 
-IDLE_SECONDS = SLOW_SECONDS = 5
+IDLE_SECONDS = SLOW_SECONDS = 3
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 

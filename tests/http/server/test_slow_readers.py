@@ -143,7 +143,7 @@ async def test_a_connection_that_waits_holds_nothing_of_its_last_response(
 
 async def test_who_takes_too_little_is_not_waited_for(noise: Path, tmp_path: Path) -> None:
     """Some bytes now and then keep no connection open. Whoever takes enough gets all."""
-    state, limits = tmp_path / "state", {"slow_seconds": 6, "slow_bytes_per_second": 50_000}
+    state, limits = tmp_path / "state", {"slow_seconds": 4, "slow_bytes_per_second": 50_000}
     with serving_noise(noise, state, **limits) as service:
         path = await a_body(service, "picture", noise)
         async with reading(service, path) as (slow, _), reading(service, path) as (steady, _):
@@ -167,7 +167,7 @@ async def _all(reader: asyncio.StreamReader) -> int:
     length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
     for start in range(0, length, 200_000):
         await reader.readexactly(min(200_000, length - start))
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(0.25)
     return length
 
 
