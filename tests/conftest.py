@@ -91,8 +91,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores, as tests of services wait for a third of their time."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Return two processes more than there are cores, as tests of services and browsers mostly wait."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
