@@ -81,7 +81,7 @@ def test_without_a_cache_processes_share_a_temporary_folder(tmp_path: Path) -> N
 @pytest.mark.parametrize("kind", ["open", "link"])
 def test_a_temporary_folder_that_others_may_write_is_not_used(kind: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    place = tmp_path / "tmp" / f"imgsvc-{os.getuid()}"
+    place = tmp_path / "tmp" / f"imgsvc-cache-{os.getuid()}"
     place.parent.mkdir()
     if kind == "open":
         place.mkdir()

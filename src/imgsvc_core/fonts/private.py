@@ -127,7 +127,7 @@ def _temporary_folder() -> Path:
     """
     import tempfile
 
-    folder = Path(tempfile.gettempdir(), f"imgsvc-{os.getuid()}")
+    folder = Path(tempfile.gettempdir(), f"imgsvc-cache-{os.getuid()}")
     with contextlib.suppress(OSError):
         folder.mkdir(0o700)
     status = folder.lstat()

@@ -13,12 +13,10 @@ from pathlib import Path
 from imgsvc_core.errors import Problem, SpecError, TargetError
 from imgsvc_http.state.failures import is_disk_full
 
-CACHE = "cache"
-"""The folder of the cache in the state folder."""
-
 _LEAST_SCRATCH_BYTES = 1 << 16
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PRIVATE = "a folder that only its owner can access"
+_UNSEARCHED = ("cache", "scratch")
 
 
 def make_private(folder: Path) -> None:
@@ -60,7 +58,8 @@ def make_contents_private(folder: Path) -> None:
     """Deny other users any access to everything in the folder, whoever made it.
 
     Links are not followed, because what they lead to may not be the service's own. They have to lead to
-    something private. The folder of the cache is made private itself, but may hold too many files to look at.
+    something private. The folders of the cache and of temporary files are made private themselves. What is in
+    them is not looked at: the first may hold too many files, the second links to fonts.
 
     Raises:
         SpecError: something is another user's, its mode cannot be changed, or others can access the target
@@ -70,7 +69,7 @@ def make_contents_private(folder: Path) -> None:
     for parent, folders, files in os.walk(folder):
         names = (*folders, *files)
         if Path(parent) == folder:
-            folders[:] = [name for name in folders if name != CACHE]
+            folders[:] = [name for name in folders if name not in _UNSEARCHED]
         for name in names:
             path = Path(parent, name)
             with contextlib.suppress(FileNotFoundError):  # a command may have used the database

@@ -6,6 +6,8 @@ import os
 import signal
 import stat
 import subprocess
+import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from imgsvc_core.errors import SpecError
 from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import ServerSettings, Settings
+from imgsvc_http.settings.sections import temporary_state_folder
 from tests.http.service_process import Service, await_start, ended, running, start
 from tests.support import requires
 from tests.support.folders import contents
@@ -157,6 +160,27 @@ def test_settings_that_cannot_be_used_are_named(name: str, value: str, expected:
     settings = Settings.load(flags={"server.port": 0, "server.state_folder": tmp_path, name: value})
     with pytest.raises(SpecError, match=expected):
         serve(settings, never)
+
+
+def test_a_user_without_a_home_folder_starts_it_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state and the links to fonts that programs make are both in the folder for temporary files then."""
+    temporary, file = tmp_path / "temporary", tmp_path / "file"
+    temporary.mkdir()
+    file.write_text("no folder")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    state = temporary_state_folder()
+    within = ["env", f"TMPDIR={temporary}", "HOME=/nonexistent", f"XDG_CACHE_HOME={file}"]
+    draws = "from imgsvc_core.fonts import name_fonts; name_fonts()"
+    subprocess.run([*within, sys.executable, "-c", draws], check=True)
+    for _ in range(2):
+        process = start(state, within=within)
+        try:
+            await_start(process, state)
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize(
