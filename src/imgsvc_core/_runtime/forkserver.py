@@ -106,7 +106,7 @@ class Forkserver:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             try:
-                if _forks_here and not preloads and len(os.listdir("/proc/self/task")) == 1:
+                if _forks_here and not preloads and _has_one_thread():
                     if (pid := os.fork()) == 0:
                         if umask != -1:
                             os.umask(umask)
@@ -195,6 +195,14 @@ class Forkserver:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+
+def _has_one_thread() -> bool:
+    """Return True if this process has no threads beside this one, as far as it may know."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
 
 
 def _become_forkserver(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:

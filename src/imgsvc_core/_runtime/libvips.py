@@ -70,9 +70,15 @@ def check_text_not_forked() -> None:
 
 
 def _before_fork() -> None:
-    """Note if libvips and Pango have threads here. Those of libvips end after some idle seconds."""
+    """Note if libvips and Pango have threads here, as far as the system lets a process know of its own.
+
+    Those of libvips end after some idle seconds.
+    """
     global _workers_at_fork, _fonts_at_fork
-    names = [_name_of(thread) for thread in _THREADS.glob("*")]
+    try:
+        names = [_name_of(thread) for thread in _THREADS.iterdir()]
+    except OSError:
+        names = []
     _workers_at_fork = "libvips worker" in names
     _fonts_at_fork = any(name.startswith("[pango]") for name in names)
 

@@ -145,11 +145,16 @@ def _naming_shortage(needed: int) -> Iterator[None]:
 
 
 def bytes_left() -> int | None:
-    """Return how many more bytes this process may allocate, or None if only the machine limits it."""
+    """Return how many more bytes this process may allocate, or None if only the machine limits it, or if the
+    process may not know.
+    """
     limits = {_SIZE: resource.RLIMIT_AS, _DATA: resource.RLIMIT_DATA}
     soft = {field: resource.getrlimit(limit)[0] for field, limit in limits.items()}
     bounded = {field: most for field, most in soft.items() if most != resource.RLIM_INFINITY}
-    if not bounded or not _STATM.exists():
+    if not bounded:
         return None
-    pages = _STATM.read_text(encoding="ascii").split()
+    try:
+        pages = _STATM.read_text(encoding="ascii").split()
+    except OSError:
+        return None
     return max(0, min(most - int(pages[field]) * resource.getpagesize() for field, most in bounded.items()))
