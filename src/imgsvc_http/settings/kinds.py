@@ -68,7 +68,7 @@ class FilePath:
 
 @attrs.frozen
 class Url(_Text):
-    """A URL with one of some schemes, or with any scheme if none is given.
+    """A URL with one of some schemes, or with any scheme if none is given. Names of folders may have spaces.
 
     It contains the text ``holding``. A ``bare`` one has no credentials, query and fragment. With ``optional``
     it may be empty.
@@ -87,9 +87,11 @@ class Url(_Text):
         return "URL" + (heads if self.schemes else "") + held + bare + (" or empty" if self.optional else "")
 
     def parse(self, value: object) -> str:
-        if not isinstance(value, str) or not (value or self.optional) or re.search(r"[\x00-\x20\x7f]", value):
+        if not isinstance(value, str) or not (value or self.optional) or re.search(r"[\x00-\x1f\x7f]", value):
             raise ValueError(value)
         scheme, colon, _ = value.partition("://")
+        if value != value.strip() or (" " in value and (self.schemes or scheme in _WEB)):
+            raise ValueError(value)
         if value and (not colon or (self.schemes and scheme not in self.schemes)):
             raise ValueError(value)
         if value and (self.holding not in value or (scheme in _WEB and not parse_url(value).host)):

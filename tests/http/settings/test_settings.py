@@ -558,6 +558,17 @@ def test_origins_are_urls_or_tables_with_the_options_of_their_file_systems(tmp_p
         assert Settings.load(*arguments).delivery.origins == {"photos": expected["photos"]}
 
 
+@pytest.mark.parametrize("name", ["delivery.origins", "cache.place", "temporary.url", "permanent.place"])
+def test_names_of_folders_may_have_spaces(name: str) -> None:
+    url = "file:///srv/my photos ü"
+    given: object = {"photos": url} if name == "delivery.origins" else url
+    beside = {"permanent.base": "https://cdn.example.org"} if name == "permanent.place" else {}
+    settings = Settings.load(None, HOME, {name: given, **beside})
+    section, _, field = name.partition(".")
+    found = getattr(getattr(settings, section), field)
+    assert found == ({"photos": Origin(url)} if name == "delivery.origins" else url)
+
+
 @pytest.mark.parametrize(
     ("origins", "path", "told"),
     [
@@ -569,6 +580,9 @@ def test_origins_are_urls_or_tables_with_the_options_of_their_file_systems(tmp_p
         ),
         ({"photos": {"key": "hidden"}}, ".photos", "or a table with such a url"),
         ({"photos": 5}, ".photos", "must be a URL such as"),
+        ({"photos": "https://example.org/my photos"}, ".photos", "must be a URL such as"),
+        ({"photos": "file:///srv/photos\n"}, ".photos", "must be a URL such as"),
+        ({"photos": "file:///srv/photos "}, ".photos", "must be a URL such as"),
         ({"plain": "file:///srv"}, ".plain", "must have a name of lower-case letters"),
         ({"resize": "file:///srv"}, ".resize", "that is no option of URLs"),
         ({"Photos": "file:///srv"}, ".Photos", "must have a name of lower-case letters"),
