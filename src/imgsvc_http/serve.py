@@ -43,6 +43,7 @@ from imgsvc_http.settings.sections import temporary_state_folder
 from imgsvc_http.state import first_account
 from imgsvc_http.state.folder import check_scratch, locked, make_private
 from imgsvc_http.state.opening import prepare_state
+from imgsvc_http.storage.source_files import check_files_in_memory
 from imgsvc_http.workers.forking import begin_forkserver
 
 _log = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ def serve(
     os.umask(0o077)  # files in the state folder are readable by their owner only
     make_private(settings.server.state_folder)
     check_scratch(settings.server.scratch)
+    check_files_in_memory()
     if settings.server.state_folder == temporary_state_folder():
         _log.warning(
             "The state is in %s, as there is no home folder: set server.state_folder to keep it.",

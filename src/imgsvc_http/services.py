@@ -51,7 +51,7 @@ from imgsvc_http.state.signing_keys import KeyWithSecret
 from imgsvc_http.state.vault import Vault, open_vault
 from imgsvc_http.storage.permanent import PermanentStorage
 from imgsvc_http.storage.preview_sources import PreviewSources
-from imgsvc_http.storage.source_files import SourceFiles
+from imgsvc_http.storage.source_files import SourceFiles, check_files_in_memory
 from imgsvc_http.storage.temporary import TemporaryStorage
 from imgsvc_http.workers.pool import open_pool
 from imgsvc_stores import StorePool
@@ -108,6 +108,7 @@ async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[N
     folder = settings.server.state_folder
     make_private(folder)
     check_scratch(settings.server.scratch)
+    check_files_in_memory()
     with locked(folder):
         await run_in_daemon_thread(prepare_state, settings)
         yield attrs.evolve(process, changes=ChangeMark(folder))

@@ -78,6 +78,30 @@ def test_without_a_cache_processes_share_a_temporary_folder(tmp_path: Path) -> N
     assert len(list(folder.iterdir())) == 1
 
 
+def test_without_a_home_folder_nothing_is_made_where_the_process_runs(tmp_path: Path) -> None:
+    """The user of a container, whom the system does not know."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "work").mkdir()
+    code = """
+import os, pwd
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown
+from imgsvc_core.fonts import name_fonts
+assert name_fonts()
+print(os.environ["FONTCONFIG_SYSROOT"])
+"""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")
+    }
+    environment["TMPDIR"] = str(tmp_path / "tmp")
+    root = subprocess.check_output(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path / "work", text=True
+    )
+    assert Path(root.strip()).is_relative_to(tmp_path / "tmp")
+    assert not list((tmp_path / "work").iterdir())
+
+
 @pytest.mark.parametrize("kind", ["open", "link"])
 def test_a_temporary_folder_that_others_may_write_is_not_used(kind: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")

@@ -214,3 +214,26 @@ def test_a_batch_reports_it_and_retries(tmp_path: Path) -> None:
         [*command, "--retry"], env=environment, capture_output=True, text=True, timeout=120
     )
     assert json.loads(again.stdout.splitlines()[0])["outcome"] == "done", again.stderr
+
+
+WITHOUT_PROC = """
+import sys
+
+def hidden(event, arguments):
+    if event in ("open", "os.listdir", "os.scandir") and str(arguments[0]).startswith("/proc"):
+        raise PermissionError(13, "Permission denied", arguments[0])
+
+sys.addaudithook(hidden)
+from imgsvc_cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_service_that_proc_is_hidden_from_does_not_start(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_PROC, "serve", "--port", "0", "--state", tmp_path / "state"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 8
+    assert ended.stderr == (
+        "imgsvc: The service needs /proc for sources in memory, but /proc/self/fd cannot be read "
+        "(Permission denied): mount it for this user.\n"
+    )

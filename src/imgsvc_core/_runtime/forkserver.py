@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import attrs
 
+from imgsvc_core._runtime.libvips import thread_names
 from imgsvc_core._runtime.worker_messages import FAILED, FORK, FORK_SERVER, READY, REFUSED
 from imgsvc_core._runtime.worker_setup import NOT_BEGUN
 from imgsvc_core.errors import MachineFailed
@@ -106,7 +107,7 @@ class Forkserver:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             try:
-                if _forks_here and not preloads and _has_one_thread():
+                if _forks_here and not preloads and len(thread_names()) == 1:
                     if (pid := os.fork()) == 0:
                         if umask != -1:
                             os.umask(umask)
@@ -195,14 +196,6 @@ class Forkserver:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-
-
-def _has_one_thread() -> bool:
-    """Return True if this process has no threads beside this one, as far as it may know."""
-    try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:
-        return False
 
 
 def _become_forkserver(control: socket.socket, memory_bytes: int | None, modules: Sequence[str]) -> NoReturn:

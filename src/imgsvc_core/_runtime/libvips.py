@@ -70,15 +70,9 @@ def check_text_not_forked() -> None:
 
 
 def _before_fork() -> None:
-    """Note if libvips and Pango have threads here, as far as the system lets a process know of its own.
-
-    Those of libvips end after some idle seconds.
-    """
+    """Note if libvips and Pango have threads here. Those of libvips end after some idle seconds."""
     global _workers_at_fork, _fonts_at_fork
-    try:
-        names = [_name_of(thread) for thread in _THREADS.iterdir()]
-    except OSError:
-        names = []
+    names = thread_names()
     _workers_at_fork = "libvips worker" in names
     _fonts_at_fork = any(name.startswith("[pango]") for name in names)
 
@@ -86,6 +80,14 @@ def _before_fork() -> None:
 def _after_fork_in_child() -> None:
     global _lacks_workers, _lacks_fonts
     _lacks_workers, _lacks_fonts = _lacks_workers or _workers_at_fork, _lacks_fonts or _fonts_at_fork
+
+
+def thread_names() -> list[str]:
+    """Return the names of the threads of this process, or no names where /proc is missing or hidden."""
+    try:
+        return [_name_of(thread) for thread in _THREADS.iterdir()]
+    except OSError:
+        return []
 
 
 def _name_of(thread: Path) -> str:

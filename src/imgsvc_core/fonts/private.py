@@ -113,7 +113,10 @@ def _outermost(folders: Sequence[str]) -> list[str]:
 def _cache_folder() -> Path:
     """Return a folder of this user for caches."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(base if base.startswith("/") else os.path.expanduser("~/.cache"), "imgsvc")
+    base = base if base.startswith("/") else os.path.expanduser("~/.cache")
+    if not base.startswith("/"):
+        raise FileNotFoundError("the user has no home folder")
+    folder = Path(base, "imgsvc")
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

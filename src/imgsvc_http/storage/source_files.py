@@ -15,7 +15,23 @@ from typing import Protocol
 
 import attrs
 
+from imgsvc_core.errors import MachineFailed
 from imgsvc_http.runtime.shares import Shares
+
+
+def check_files_in_memory() -> None:
+    """See that other processes can open files that are in memory.
+
+    Raises:
+        MachineFailed: there is no /proc, or it is hidden from this user.
+    """
+    try:
+        os.listdir("/proc/self/fd")
+    except OSError as error:
+        raise MachineFailed(
+            "The service needs /proc for sources in memory, but /proc/self/fd cannot be read "
+            f"({error.strerror}): mount it for this user."
+        ) from error
 
 
 class NoRoom(OSError):
