@@ -9,10 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.store.declarations import StoreSpec
-from imgsvc_core.spec.store.parsing import displayable, parse_store
+from imgsvc_core.spec.store.parsing import parse_store, shown_name
 from imgsvc_stores.access import Keyfile
 from imgsvc_stores.objects import StoredObject
 from imgsvc_stores.pool import StorePool
@@ -83,11 +82,9 @@ def open_store(
     keyfile = (keyfiles or {}).get(name) if name is not None else None
     if name is not None and keyfile is None:
         expected = "Store 'keyfile' parameter must be the id of an uploaded keyfile"
-        raise SpecError([Problem("store.keyfile", expected, f"got {shown(displayable(name))}")])
+        raise SpecError([Problem("store.keyfile", expected, f"got {shown_name(name)}")])
     if keyfile is not None and not isinstance(keyfile, Mapping):
-        message = (
-            f"Store 'keyfile' parameter must name a JSON object, and {shown(displayable(name))} names none"
-        )
+        message = f"Store 'keyfile' parameter must name a JSON object, and {shown_name(name)} names none"
         raise SpecError([Problem("store.keyfile", message)])
     own = StorePool(sessions=1, endpoints=endpoints) if pool is None else pool
     return Store(spec, keyfile, own, owned=pool is None, seconds=seconds)

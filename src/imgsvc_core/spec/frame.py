@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from imgsvc_core.spec.color import Color
+from imgsvc_core.spec.color import BLACK, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.geometry import PIXELS, EdgeOrCenter, offset
 from imgsvc_core.spec.kinds import AspectRatio, HexColor, Integer
@@ -93,7 +93,7 @@ class Border(Operation):
     """Draw a line around the picture. The picture grows by the width of the line on every side."""
 
     size: int = param("Width of the line.", _WIDTH, unit="pixels", neutral=0, kw_only=False)
-    color: Accepts[Color, Color | str] = param("Color of the line.", HexColor(), default=Color(0, 0, 0))
+    color: Accepts[Color, Color | str] = param("Color of the line.", HexColor(), default=BLACK)
     radius: int = param("Outer radius of the corners.", _WIDTH, unit="pixels", default=0, neutral=0)
     background: Accepts[Color | None, Color | str | None] = param(
         "Color outside rounded corners; " + _BACKGROUND, HexColor(), default=None

@@ -13,9 +13,8 @@ from imgsvc_core.spec.declare import Accepts, Operation, collected, doc, operati
 from imgsvc_core.spec.kinds import Kind
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unparse_operation
 
-_JsonObject = Mapping[str, Any]
 _O = TypeVar("_O", bound=Operation)
-Part = Accepts[_O | None, _O | _JsonObject | None]
+Part = Accepts[_O | None, _O | Mapping[str, Any] | None]
 """The type of a field that holds an operation or nothing."""
 
 
@@ -63,12 +62,10 @@ class PartsKind(Kind):
         return f"array of at most {self.most} objects"
 
     def parse(self, value: object) -> tuple[Operation, ...]:
-        if not isinstance(value, list | tuple):
-            got = f"got {shown(value)}"
-            raise SpecError([Problem("", f"{self.operation.title} list must be an {self.expectation}", got)])
-        if len(value) > self.most:
-            got = f"got {len(value):,}"
-            raise SpecError([Problem("", f"{self.operation.title} list must be an {self.expectation}", got)])
+        if not isinstance(value, list | tuple) or len(value) > self.most:
+            got = f"{len(value):,}" if isinstance(value, list | tuple) else shown(value)
+            expected = f"{self.operation.title} list must be an {self.expectation}"
+            raise SpecError([Problem("", expected, f"got {got}")])
         places = {f"[{index}]": item for index, item in enumerate(value)}
         return tuple(collected(places, lambda _, item: parse_operation(self.operation, item)).values())
 

@@ -97,9 +97,6 @@ class RootSaturation(Filter):
 class Equalize(Filter):
     """Spread the levels of each channel evenly."""
 
-    key: ClassVar[str] = "equalize"
-    title: ClassVar[str] = "Equalize"
-
 
 @declared
 class Noise(Filter):

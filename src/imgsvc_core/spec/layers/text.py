@@ -4,7 +4,7 @@ import unicodedata
 from typing import Any, ClassVar, Literal
 
 from imgsvc_core.spec import kinds
-from imgsvc_core.spec.color import Color
+from imgsvc_core.spec.color import BLACK, Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
 from imgsvc_core.spec.kinds import HexColor, Integer, Kind, Number
 from imgsvc_core.spec.layers.effects import Box, Outline, Shadow
@@ -16,7 +16,6 @@ MOST_LETTERS = 2000
 _MOST_SPANS = 50
 _REFUSED = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
 
-BLACK = Color(0, 0, 0)
 SIZE = LengthKind(1, 4096, 0, 1000)
 
 

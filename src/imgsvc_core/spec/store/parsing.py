@@ -15,7 +15,7 @@ from imgsvc_core.spec.store.declarations import PROVIDERS, StoreSpec
 _PROVIDER = Choice(tuple(PROVIDERS))
 
 
-def parse_store(value: object, *, path: str = "store") -> StoreSpec:
+def parse_store(value: object) -> StoreSpec:
     """Return the store that a JSON value describes.
 
     Raises:
@@ -27,31 +27,26 @@ def parse_store(value: object, *, path: str = "store") -> StoreSpec:
     if isinstance(value, StoreSpec):
         return value
     if not isinstance(value, Mapping):  # not shown: it may hold a secret
-        raise SpecError([Problem(path, "Store must be an object of parameters", f"got {SOMETHING}")])
+        raise SpecError([Problem("store", "Store must be an object of parameters", f"got {SOMETHING}")])
     expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
     if "provider" not in value:
-        raise SpecError([Problem(f"{path}.provider", expected, "and is required")])
+        raise SpecError([Problem("store.provider", expected, "and is required")])
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
         got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
-        raise SpecError([Problem(f"{path}.provider", expected, f"got {got}")]) from None
+        raise SpecError([Problem("store.provider", expected, f"got {got}")]) from None
     rest = {name: item for name, item in value.items() if name != "provider"}
-    return parse_operation(provider, rest, path=path)
+    return parse_operation(provider, rest, path="store")
 
 
-class _Masked:
-    def __repr__(self) -> str:
-        return SOMETHING
-
-
-def displayable(value: str) -> object:
-    """Return a string for a message. It is masked if it looks like a keyfile or is not valid Unicode."""
+def shown_name(value: str) -> str:
+    """Return a name for a message. It is masked if it looks like a keyfile or is not valid Unicode."""
     try:
         value.encode()
     except ValueError:
-        return _Masked()
-    return _Masked() if value.lstrip().startswith("{") else value
+        return SOMETHING
+    return SOMETHING if value.lstrip().startswith("{") else shown(value)
 
 
 def unparse_store(spec: StoreSpec) -> dict[str, Any]:
