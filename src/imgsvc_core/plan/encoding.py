@@ -156,7 +156,8 @@ def _suitable(
     if accept is None:
         return tuple(dict.fromkeys((FORMATS["webp"], classic, *(() if info.animated else (FORMATS["png"],)))))
     widespread = [row for row in FORMATS.values() if row.widespread]
-    newer = [FORMATS["avif"], *([FORMATS["jxl"]] if _has_jxl(info) else []), FORMATS["webp"]]
+    has_jxl = _HAS_JXL and not info.animated  # of an animated JPEG XL, browsers show one frame
+    newer = [FORMATS["avif"], *([FORMATS["jxl"]] if has_jxl else []), FORMATS["webp"]]
     ordered = dict.fromkeys([*newer, classic, *widespread, FORMATS["apng"]])
     weights = accept_weights(accept)
     acceptable = {row: weight for row in ordered if (weight := _weight(row, weights)) > 0}
@@ -185,11 +186,6 @@ def _for_photographs(suitable: Sequence[type[Format]], info: ImageInfo) -> tuple
     """Return the formats to try for a look. Photographs without loss are never the smallest."""
     lossy = [row for row in suitable if row.quality is not None or (info.animated and not row.lossless)]
     return tuple(lossy or suitable[:1])
-
-
-def _has_jxl(info: ImageInfo) -> bool:
-    """Return True if JPEG XL can be written here. Of animations, browsers show one frame."""
-    return not info.animated and _HAS_JXL
 
 
 def _weight(row: type[Format], weights: Mapping[str, float]) -> float:

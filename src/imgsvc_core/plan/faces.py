@@ -82,8 +82,4 @@ def _center_is_in(frame: Size, box: Box) -> bool:
 
 
 def _chosen(faces: Sequence[Face], which: str) -> Sequence[Face]:
-    return faces if which == "all" else [max(faces, key=_area)]
-
-
-def _area(face: Face) -> int:
-    return face.width * face.height
+    return faces if which == "all" else [max(faces, key=lambda face: face.width * face.height)]

@@ -8,7 +8,7 @@ All other work is a `Work` in `imgsvc_core.plan.works` or, for filters, `imgsvc_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.info import ImageInfo
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from imgsvc_core.plan.works import Work
     from imgsvc_core.spec import Layer
 
-A = TypeVar("A")
-
 
 @frozen
 class Apply(Step):
@@ -64,7 +62,7 @@ class Apply(Step):
     @property
     def work(self) -> Work[Any]:
         """The row."""
-        from imgsvc_core.plan.works import work_of
+        from imgsvc_core.plan.works import work_of  # most requests ask for none of it
 
         return work_of(self.asked)
 
@@ -94,7 +92,7 @@ class Apply(Step):
 
 
 @frozen
-class Stage(Generic[A]):
+class Stage:
     """A row of the pipeline.
 
     Args:
@@ -107,7 +105,7 @@ class Stage(Generic[A]):
 
     name: str
     asked: str
-    size: Callable[[Draft, A], None] | None
+    size: Callable[[Draft, Any], None] | None
     made_by: Mapping[type[Step], str]
     reason: str
 
@@ -131,9 +129,7 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
 
 def apply(draft: Draft, asked: Any) -> None:
     """Add the work of a row."""
-    from imgsvc_core.plan.works import work_of  # most requests ask for none of it
-
-    size = work_of(asked).size
+    size = Apply(asked).work.size
     draft.add(Apply(asked, None if size is None else size(asked, draft)))
 
 
@@ -144,8 +140,7 @@ def _redact(draft: Draft, asked: tuple[Redact, ...]) -> None:
 
 
 def _enhance(draft: Draft, auto: Auto) -> None:
-    if auto.enhance:
-        draft.recolor(enhance=True)
+    draft.recolor(enhance=True)
 
 
 def _adjust(draft: Draft, adjust: Adjust) -> None:
@@ -198,7 +193,7 @@ def _fade(draft: Draft, adjust: Adjust) -> None:
 
 
 # fmt: off
-PIPELINE: tuple[Stage[Any], ...] = (
+PIPELINE: tuple[Stage, ...] = (
     # name, part of the request, size, functions of pixels, and the reason for the place
     Stage("orient", "", upright, {Turn: "steps:turn", ToSrgb: "steps:to_srgb"},
           "Everything that a request says is about the upright picture in sRGB."),

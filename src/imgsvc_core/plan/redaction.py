@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from imgsvc_core._runtime.records import frozen
@@ -39,14 +40,8 @@ class Redaction:
         """What is done, in a few words."""
         if not self.covered:
             return "redact faces, if there are any"
-        parts = (f"{len(group)} in {mode}" for mode, group in self._by_mode().items())
-        return f"redact boxes: {', '.join(parts)}"
-
-    def _by_mode(self) -> dict[str, list[Covered]]:
-        groups: dict[str, list[Covered]] = {}
-        for item in self.covered:
-            groups.setdefault(item.mode, []).append(item)
-        return groups
+        counts = Counter(item.mode for item in self.covered)
+        return f"redact boxes: {', '.join(f'{count} in {mode}' for mode, count in counts.items())}"
 
 
 NOTHING_REDACTED = Redaction(())
@@ -82,17 +77,14 @@ def redaction_of(asked: Sequence[Redact], info: ImageInfo, faces: Iterable[Face]
 
 def _box(item: Redact, path: str, size: Size) -> Box:
     """Return all pixels that the box of an entry touches, also those outside of the picture."""
-    left, width = _span(path, ("x", item.x), ("width", item.width), size.width)
-    top, height = _span(path, ("y", item.y), ("height", item.height), size.height)
+    left, width = _span(item, path, "x", "width", size.width)
+    top, height = _span(item, path, "y", "height", size.height)
     return Box(left, top, width, height)
 
 
-def _span(
-    path: str, first: tuple[str, Length | None], second: tuple[str, Length | None], whole: int
-) -> tuple[int, int]:
-    (place, start), (side, length) = first, second
-    assert start is not None
-    assert length is not None
+def _span(item: Redact, path: str, place: str, side: str, whole: int) -> tuple[int, int]:
+    start: Length = getattr(item, place)
+    length: Length = getattr(item, side)
     begin, end = start.of(whole), start.of(whole) + length.of(whole)
     if begin == end:
         expected = f"Redact '{side}' parameter must come out as more than 0 pixels"

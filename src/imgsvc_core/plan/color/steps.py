@@ -79,7 +79,7 @@ class CurveStep:
         """Return True if the curve is the identity."""
         neutral = CURVES[self.name].neutral
         return neutral is not None and all(
-            set(_numbers((value,))) == {same} for value, same in zip(self.values, neutral, strict=True)
+            set(_numbers(value)) == {same} for value, same in zip(self.values, neutral, strict=True)
         )
 
     @property
@@ -227,12 +227,12 @@ def filtering(operation: Filter) -> ColorStep | None:
     return None
 
 
-def _numbers(values: tuple[float | tuple[float, float, float], ...]) -> list[float]:
-    return [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+def _numbers(value: float | tuple[float, float, float]) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _shown(value: float | tuple[float, float, float]) -> str:
-    return "/".join(f"{number:.4g}" for number in _numbers((value,)))
+    return "/".join(f"{number:.4g}" for number in _numbers(value))
 
 
 def _hex(rgb: RGB) -> str:

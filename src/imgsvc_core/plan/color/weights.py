@@ -6,12 +6,10 @@ Both operations are luma + weight * (color - luma). Arrays of colors have the sh
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from .constants import ISOLATE_FEATHER, ISOLATE_NEAR_GRAY
+from .curves import FloatArray
 from .matrices import RGB
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def chroma(x: FloatArray) -> FloatArray:
