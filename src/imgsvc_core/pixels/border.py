@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyvips
 
@@ -37,11 +39,7 @@ def enclosed_by_distance(image: pyvips.Image, corner: tuple[int, int], trim: Tri
     image = to_rgb(in_bytes(image))
     distance = ((image - image.getpoint(*corner)) ** 2).bandmean() * image.bands
     columns, rows = (distance > trim.threshold**2).project()
-    inner_columns, inner_rows = (np.flatnonzero(side.numpy()) for side in (columns, rows))
-    if not inner_columns.size:
-        return Box(0, 0, image.width, image.height)
-    left, top = int(inner_columns[0]), int(inner_rows[0])
-    return Box(left, top, int(inner_columns[-1]) + 1 - left, int(inner_rows[-1]) + 1 - top)
+    return _enclosed(columns.numpy(), rows.numpy())
 
 
 def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Trim) -> Box:
@@ -64,10 +62,13 @@ def enclosed(image: pyvips.Image, frame: Size, corner: tuple[int, int], trim: Tr
     levels = pyvips.Image.identity(bands=image.bands, ushort=is_deep(image))
     differs = (levels - values).abs() > trim.threshold * largest / 255
     columns, rows = image.maplut(differs).bandor().project()
-    inner_columns = np.flatnonzero(columns.numpy())
-    inner_rows = np.flatnonzero(rows.numpy().reshape(-1, frame.height).any(axis=0))
-    if not inner_columns.size:
-        return Box(0, 0, *frame)
-    left, right = int(inner_columns[0]), int(inner_columns[-1]) + 1
-    top, bottom = int(inner_rows[0]), int(inner_rows[-1]) + 1
-    return Box(left, top, right - left, bottom - top)
+    return _enclosed(columns.numpy(), rows.numpy().reshape(-1, frame.height).any(axis=0))
+
+
+def _enclosed(columns: Any, rows: Any) -> Box:
+    """Return the smallest box with all columns and rows that are not 0, or the whole frame if all are."""
+    across, down = np.flatnonzero(columns), np.flatnonzero(rows)
+    if not across.size:
+        return Box(0, 0, columns.size, rows.size)
+    left, top = int(across[0]), int(down[0])
+    return Box(left, top, int(across[-1]) + 1 - left, int(down[-1]) + 1 - top)

@@ -23,8 +23,7 @@ ImageFunction = Callable[[pyvips.Image], pyvips.Image]
 
 def colors_of(image: pyvips.Image) -> int:
     """Return the number of bands without alpha."""
-    bands = bands_of(image)
-    return bands - bool(image.hasalpha())
+    return bands_of(image) - bool(image.hasalpha())
 
 
 def split_alpha(image: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image | None]:
@@ -68,7 +67,7 @@ def shorter_side(image: pyvips.Image) -> int:
 
 def white(image: pyvips.Image) -> int:
     """Return the largest value of a channel: 255 or 65535."""
-    return 65535 if is_deep(image) else 255
+    return _DEEP_WHITE if is_deep(image) else 255
 
 
 def in_bytes(image: pyvips.Image) -> pyvips.Image:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 import pyvips
 
@@ -13,7 +11,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.rgb_space import RgbSpace
 from imgsvc_core.formats.vips import usual_interpretation
-from imgsvc_core.pixels.channels import is_deep, join_alpha, split_alpha, white
+from imgsvc_core.pixels.channels import ImageFunction, is_deep, join_alpha, split_alpha, white
 
 _GRAY = frozenset({"b-w", "grey16"})
 _RGB_OR_GRAY = frozenset({"srgb", "rgb", "rgb16", *_GRAY})
@@ -121,9 +119,7 @@ def _by_profile(color: pyvips.Image, profile: bytes, *, gray: bool) -> pyvips.Im
     return converted
 
 
-def _as_rgb(
-    color: pyvips.Image, convert: Callable[[pyvips.Image], pyvips.Image], *, gray: bool
-) -> pyvips.Image:
+def _as_rgb(color: pyvips.Image, convert: ImageFunction, *, gray: bool) -> pyvips.Image:
     """Return a picture converted by an operation on RGB. Gray stays gray."""
     if not gray:
         return convert(color)

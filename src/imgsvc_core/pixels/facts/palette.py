@@ -44,13 +44,13 @@ class _Group:
 
 def palette(copy: WorkingCopy) -> list[dict[str, Any]]:
     """Return the main colors with their shares, the largest first."""
-    groups = copy.once(_groups, lambda: _groups(copy))
+    groups = copy.once(_groups)
     return [{"color": group.color, "share": round(group.share, 3)} for group in groups]
 
 
 def dominant(copy: WorkingCopy) -> str | None:
     """Return the color with the largest share."""
-    groups = copy.once(_groups, lambda: _groups(copy))
+    groups = copy.once(_groups)
     return groups[0].color if groups else None
 
 

@@ -50,11 +50,11 @@ class WorkingCopy:
             alpha = None
         return cls(np.ascontiguousarray(pixels[:, :, :3]), alpha, background)
 
-    def once(self, key: object, compute: Callable[[], _T]) -> _T:
+    def once(self, compute: Callable[[WorkingCopy], _T]) -> _T:
         """Return what several facts need, and compute it for the first one."""
-        if key not in self._known:
-            self._known[key] = compute()
-        found: _T = self._known[key]
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        found: _T = self._known[compute]
         return found
 
     @functools.cached_property
@@ -73,19 +73,10 @@ class WorkingCopy:
 
     @functools.cached_property
     def small(self) -> PIL.Image.Image:
-        """The picture with at most 96 pixels on its longer side, with alpha unless it is opaque."""
-        return _averaged(self.with_alpha)
-
-    @functools.cached_property
-    def with_alpha(self) -> PIL.Image.Image:
-        """The picture with alpha, unless it is opaque."""
-        return self.flat if self.alpha is None else PIL.Image.fromarray(np.dstack((self.rgb, self.alpha)))
-
-
-def _averaged(picture: PIL.Image.Image) -> PIL.Image.Image:
-    """Return a picture averaged down by a whole factor, its colors weighted by alpha."""
-    factor = math.ceil(max(picture.size) / _SMALL_SIDE)
-    return picture.reduce((min(factor, picture.width), min(factor, picture.height)))
+        """The picture averaged to at most 96 pixels on its longer side, with alpha unless it is opaque."""
+        whole = self.flat if self.alpha is None else PIL.Image.fromarray(np.dstack((self.rgb, self.alpha)))
+        factor = math.ceil(max(whole.size) / _SMALL_SIDE)
+        return whole.reduce((min(factor, whole.width), min(factor, whole.height)))
 
 
 def resized(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
