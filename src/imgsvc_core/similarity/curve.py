@@ -18,7 +18,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.processing import ProcessOptions, process
 from imgsvc_core.similarity.reference import Reference
 from imgsvc_core.spec import Spec, unparse
-from imgsvc_core.targets.look import gap, gaps, lowest_quality
+from imgsvc_core.targets.look import gap, gaps, is_exact, lowest_quality, told
 from imgsvc_core.targets.result import Result
 
 _MOST_SCORED = 40_000_000  # pixels of all frames, which take some seconds
@@ -62,7 +62,7 @@ def point_as_asked(source: bytes, spec: Spec, **options: Unpack[ProcessOptions])
         look = _deadline(options).run(Reference(result.to_vips()).score, result.data)
     point = Point(
         bytes=output.bytes,
-        look=None if look is None else _told(look),
+        look=None if look is None else told(look),
         quality=output.quality,
         encode=result.timing.encode,
     )
@@ -110,7 +110,7 @@ def _points(result: Result[bytes], looks: Sequence[float]) -> Iterator[Point]:
         took = round(1000 * (time.perf_counter() - started), 3)
         assert encoded.data is not None
         known[quality] = reference.score(encoded.data)
-        yield Point(bytes=encoded.info.bytes, look=_told(known[quality]), quality=quality, encode=took)
+        yield Point(bytes=encoded.info.bytes, look=told(known[quality]), quality=quality, encode=took)
 
 
 def _guess(typical: Sequence[float], look: float, known: Mapping[int, float]) -> int:
@@ -127,8 +127,7 @@ def _is_exact(result: Result[bytes]) -> bool:
     (settings, *others) = result.plan.save
     if result.plan.original == "always":
         return True
-    row = FORMATS[settings.format]
-    exact = settings.lossless or (row.lossless and row.quality is None and settings.colors is None)
+    exact = is_exact(FORMATS[settings.format], settings)
     return exact and not others and not result.plan.save_exactly
 
 
@@ -138,7 +137,3 @@ def _pixels(result: Result[Any]) -> int:
 
 def _deadline(options: ProcessOptions) -> Deadline:
     return Deadline((options.get("limits") or Limits()).seconds)
-
-
-def _told(look: float) -> float:
-    return math.floor(100 * look) / 100

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imgsvc_core._runtime.opencv import opencv_if_it_pays
+from imgsvc_core.plan.color.curves import decode
 
 _Floats = NDArray[np.float32]
 
@@ -41,8 +42,7 @@ _ABSORBANCE = np.array(
 """From linear RGB to the responses of the cones."""
 _BIAS = np.float32(0.0037930732552754493)
 
-_LEVELS = np.arange(256) / 255
-_LINEAR = np.where(_LEVELS <= 0.04045, _LEVELS / 12.92, ((_LEVELS + 0.055) / 1.055) ** 2.4).astype(np.float32)
+_LINEAR = decode(np.arange(256) / 255).astype(np.float32)
 _TAPS = np.exp(-0.5 * (np.arange(-_RADIUS, _RADIUS + 1) / _SIGMA) ** 2)
 _TAPS = (_TAPS / _TAPS.sum()).astype(np.float32)
 _LEAST_WEIGHT = 0.0025
@@ -291,7 +291,7 @@ def _xyb(linear: _Floats, channels: Collection[int]) -> dict[int, _Floats]:
         part = linear[:, top : top + rows]
         roots = _cube_roots(_ABSORBANCE[:cones] @ part.reshape(3, -1)).reshape(cones, -1, width)
         for channel, plane in planes.items():
-            inner = _without_margins(plane[top : top + rows])
+            inner = _inner(plane, slice(top, top + rows))
             if channel == _X:
                 np.subtract(roots[0], roots[1], out=inner)
                 inner *= 7
@@ -315,12 +315,9 @@ def _cube_roots(cones: _Floats) -> _Floats:
     return np.exp(cones, out=cones)
 
 
-def _without_margins(plane: _Floats) -> _Floats:
-    return plane[:, _RADIUS:-_RADIUS]
-
-
 def _inner(plane: _Floats, rows: slice) -> _Floats:
-    return _without_margins(plane[rows])
+    """Return some rows of a plane without its margins."""
+    return plane[rows, _RADIUS:-_RADIUS]
 
 
 def _blur(plane: _Floats) -> _Floats:

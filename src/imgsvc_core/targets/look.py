@@ -85,15 +85,23 @@ def save_with_look(
             f"{size} bytes.",
             smallest=size,
         )
-    told = attrs.evolve(found.encoded.info, look=math.floor(100 * found.look) / 100)
-    return attrs.evolve(found.encoded, info=told)
+    return attrs.evolve(found.encoded, info=attrs.evolve(found.encoded.info, look=told(found.look)))
+
+
+def told(look: float) -> float:
+    """Return a look as results tell it, rounded down to hundredths."""
+    return math.floor(100 * look) / 100
 
 
 def _only_way(row: type[Format], settings: SaveSettings, encoded: Encoded, score: Score) -> Try:
     """Return the file of a format without a quality, which needs no score if it has every pixel."""
     assert encoded.data is not None
-    exact = settings.lossless or (row.lossless and settings.colors is None)
-    return Try(_HIGHEST, 100.0 if exact else score(encoded.data), encoded)
+    return Try(_HIGHEST, 100.0 if is_exact(row, settings) else score(encoded.data), encoded)
+
+
+def is_exact(row: type[Format], settings: SaveSettings) -> bool:
+    """Return True if a file is known to have every pixel."""
+    return settings.lossless or (row.lossless and row.quality is None and settings.colors is None)
 
 
 def _unreachable(row: type[Format], look: float, best: Try) -> LookUnreachable:

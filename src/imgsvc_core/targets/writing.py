@@ -34,9 +34,7 @@ _beginning = threading.Lock()
 
 def suffix_of(target: Target | None) -> str:
     """Return the file suffix of a path or URL, with its dot."""
-    if is_url(target):
-        return PurePosixPath(target.partition("?")[0]).suffix
-    return Path(target).suffix if isinstance(target, str | os.PathLike) else ""
+    return PurePosixPath(name_of(target)).suffix
 
 
 def name_of(target: Target | None) -> str:
