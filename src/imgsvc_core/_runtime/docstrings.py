@@ -23,7 +23,14 @@ class Docstring:
         self._meanings = meanings
 
     def __get__(self, instance: object, owner: type) -> str:
-        return with_args(self.text, self._meanings())
+        import textwrap
+
+        text = inspect.cleandoc(self.text or "")
+        lines = [
+            textwrap.fill(f"{name}: {meaning}", _WIDTH, initial_indent="    ", subsequent_indent="        ")
+            for name, meaning in self._meanings().items()
+        ]
+        return "\n".join([text, "", "Args:", *lines]) if lines else text
 
 
 def explain_arguments(cls: type, meanings: Callable[[], Mapping[str, str]]) -> None:
@@ -36,18 +43,6 @@ def own_docstring(cls: type) -> str:
     """Return the docstring of a class as it is written in its source."""
     found = vars(cls).get("__doc__")
     return (found.text if isinstance(found, Docstring) else found) or ""
-
-
-def with_args(docstring: str | None, meanings: Mapping[str, str]) -> str:
-    """Return a docstring followed by the meaning of each argument of the constructor."""
-    import textwrap
-
-    text = inspect.cleandoc(docstring or "")
-    lines = [
-        textwrap.fill(f"{name}: {meaning}", _WIDTH, initial_indent="    ", subsequent_indent="        ")
-        for name, meaning in meanings.items()
-    ]
-    return "\n".join([text, "", "Args:", *lines]) if lines else text
 
 
 def documented(cls: _T) -> _T:

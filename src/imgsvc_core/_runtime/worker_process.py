@@ -182,7 +182,8 @@ def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
         lacked = reply.get("error") == MemoryLimitExceeded.slug and (notes[SHORT] or reply is _NO_MEMORY)
         if lacked:
             reply = {**reply, "ended": True}
-        framed = _framed(reply, len(data))
+        told = json.dumps(reply, separators=(",", ":")).encode()
+        framed = REPLY.pack(len(told), len(data)) + told
         connection.sendall(framed + data[:_PIECE_BYTES])  # at once, as the pool wakes up for each piece
         if len(data) > _PIECE_BYTES:
             connection.sendall(memoryview(data)[_PIECE_BYTES:])
@@ -194,11 +195,6 @@ def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
 def _content(descriptor: int) -> bytes:
     with open(descriptor, "rb") as file:
         return file.read()
-
-
-def _framed(reply: dict[str, Any], size: int = 0) -> bytes:
-    told = json.dumps(reply, separators=(",", ":")).encode()
-    return REPLY.pack(len(told), size) + told
 
 
 def _answer(task: Task, source: bytes, threads: int) -> tuple[dict[str, Any], bytes]:
