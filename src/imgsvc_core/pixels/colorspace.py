@@ -29,7 +29,10 @@ def to_srgb(image: pyvips.Image, stated: RgbSpace | None = None, *, cmyk: str | 
         return _by_libvips(image) if cmyk == "libvips" else _without_inks(_without_profile(image))
     gray = image.interpretation in _GRAY
     if stated is not None and image.interpretation in _RGB_OR_GRAY:
-        return _from_stated(_without_profile(image), stated, gray=gray)
+        from imgsvc_core.pixels.linear import from_space  # few pictures need it
+
+        color, alpha = split_alpha(_without_profile(image))
+        return join_alpha(_as_rgb(color, lambda rgb: from_space(rgb, stated), gray=gray), alpha)
     if not has_profile(image):
         return _converted(_without_profile(image), gray=gray)
     profile = image.get(PROFILE)
@@ -82,14 +85,6 @@ def _without_profile(image: pyvips.Image) -> pyvips.Image:
     image = image.copy()
     image.remove(PROFILE)
     return image
-
-
-def _from_stated(image: pyvips.Image, space: RgbSpace, *, gray: bool) -> pyvips.Image:
-    # Imported here because few pictures need it.
-    from imgsvc_core.pixels.linear import from_space
-
-    color, alpha = split_alpha(image)
-    return join_alpha(_as_rgb(color, lambda rgb: from_space(rgb, space), gray=gray), alpha)
 
 
 def _by_libvips(image: pyvips.Image) -> pyvips.Image:

@@ -12,6 +12,7 @@ from imgsvc_core.pixels import resampling
 from imgsvc_core.pixels.blending import flat, over, to_rgb
 from imgsvc_core.pixels.channels import ImageFunction, colors_of, is_deep, split_alpha, white
 from imgsvc_core.pixels.mixing import mixed
+from imgsvc_core.plan import turns
 from imgsvc_core.plan.geometry import Area, Box, Size, clipped, rotated
 from imgsvc_core.plan.placement import Tiles, watermark_tiles
 from imgsvc_core.spec import Color
@@ -127,11 +128,8 @@ def turned(picture: pyvips.Image, angle: float, inner: Size | None = None) -> py
 
     With an inner frame, its sides are longer by even numbers of pixels, so that both have one center.
     """
-    if angle % 360 == 0:
-        return picture
-    quarters = {90.0: picture.rot90, 180.0: picture.rot180, 270.0: picture.rot270}
-    if turn := quarters.get(angle % 360):
-        return turn()
+    if quarter := turns.of_angle(angle):
+        return resampling.turn(picture, quarter)
     size = Size(*size_of(picture))
     frame = rotated(size, angle)
     width, height = (side + (side - own) % 2 for side, own in zip(frame, inner or frame, strict=True))

@@ -43,8 +43,10 @@ def apply_blocks(image: pyvips.Image, blocks: Sequence[Block]) -> pyvips.Image:
         if isinstance(block, MatrixBlock):
             color = _apply_matrix(color, block, format)
         else:
+            from imgsvc_core.pixels.tables import lookup_table  # imports NumPy
+
             assert isinstance(block, LutBlock | ToneBlock)
-            color = _apply_table(color, block, format)
+            color = color.maplut(lookup_table(block, white(color) + 1, _FORMATS[format]))
     space = usual_interpretation(color.bands, color.format)
     return join_alpha(color, alpha).copy(interpretation=space)
 
@@ -57,13 +59,6 @@ def multiply_alpha(image: pyvips.Image, opacity: Opacity) -> pyvips.Image:
     if alpha is None:
         return color.bandjoin(int(opacity.value * white(image) + 0.5))
     return join_alpha(color, (alpha * opacity.value).rint().cast(image.format))
-
-
-def _apply_table(color: pyvips.Image, block: LutBlock | ToneBlock, format: str) -> pyvips.Image:
-    # Imported here because only requests that change color need tables.
-    from imgsvc_core.pixels.tables import lookup_table
-
-    return color.maplut(lookup_table(block, white(color) + 1, _FORMATS[format]))
 
 
 def _apply_matrix(color: pyvips.Image, block: MatrixBlock, format: str) -> pyvips.Image:
@@ -87,17 +82,6 @@ def _weight(color: pyvips.Image, step: VibranceStep | IsolateStep) -> pyvips.Ima
     if isinstance(step, VibranceStep):
         strength = step.value / 100
         return chroma.linear(-strength / white(color), 1 + strength)
-    return _isolate_weight(red, green, blue, top, chroma, step)
-
-
-def _isolate_weight(
-    red: pyvips.Image,
-    green: pyvips.Image,
-    blue: pyvips.Image,
-    top: pyvips.Image,
-    chroma: pyvips.Image,
-    step: IsolateStep,
-) -> pyvips.Image:
     from imgsvc_core.pixels.tables import isolate_table
     from imgsvc_core.plan.color.weights import wants_gray
 

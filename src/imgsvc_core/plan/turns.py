@@ -21,7 +21,7 @@ _MATRICES: dict[int, _Matrix] = {
     8: (0, 1, -1, 0),
 }
 _ORIENTATIONS = {matrix: orientation for orientation, matrix in _MATRICES.items()}
-_QUARTERS = {0: 1, 90: 6, 180: 3, 270: 8}
+_QUARTERS: dict[float, int] = {0: 1, 90: 6, 180: 3, 270: 8}
 
 
 def then(first: int, second: int) -> int:
@@ -40,7 +40,7 @@ def of_flip(flip: Flip) -> int:
 
 def of_angle(angle: float) -> int | None:
     """Return the orientation equal to a clockwise rotation, or None unless it is a multiple of 90 degrees."""
-    return _QUARTERS.get(int(angle) % 360) if angle % 90 == 0 else None
+    return _QUARTERS.get(angle % 360)
 
 
 def inverse(orientation: int) -> int:

@@ -99,10 +99,6 @@ def _google_info(fs: Any, bucket: str, key: str) -> Info:
     return {**found, "size": int(found.get("size") or 0), **headers}  # JSON has it as a text
 
 
-def _google_read(fs: Any, *place: Any) -> bytes:
-    return bytes(_run(fs, get_raw_from_google, *place))
-
-
 def _azure_info(fs: Any, bucket: str, key: str) -> Info:
     async def properties(fs: Any) -> Any:
         from azure.core.exceptions import ResourceNotFoundError
@@ -129,7 +125,7 @@ def _azure_read(fs: Any, *place: Any) -> bytes:
 
 
 _S3 = _Provider(_s3_info, _s3_read)
-_GOOGLE = _Provider(_google_info, _google_read)
+_GOOGLE = _Provider(_google_info, lambda fs, *place: bytes(_run(fs, get_raw_from_google, *place)))
 _AZURE = _Provider(_azure_info, _azure_read)
 _PROVIDERS = {
     "s3": _S3,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -10,7 +9,8 @@ from imgsvc_core.errors import Problem, SpecError
 from imgsvc_core.spec.declare import Operation, params
 from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
-from imgsvc_core.spec.layers import Layer, Length
+from imgsvc_core.spec.layers import Layer
+from imgsvc_core.spec.length import Length, scaled_pixels
 from imgsvc_core.spec.parsing import unparse_operation
 from imgsvc_core.spec.request import LISTS, OPERATIONS, Spec
 
@@ -105,7 +105,7 @@ def _around(spec: Spec) -> int:
 def _scaled(part: Operation, density: float) -> dict[str, Any]:
     """Return the JSON object of an operation with its sizes multiplied."""
     sizes = {
-        name: _rounded(size, density)
+        name: scaled_pixels(size, density)
         for name, param in params(type(part)).items()
         if param.unit == "pixels" and (size := getattr(part, param.attribute)) is not None
     }
@@ -123,9 +123,3 @@ def _layer_scaled(part: _O, density: float) -> _O:
         elif isinstance(value, Operation):
             changed[item.attribute] = _layer_scaled(value, density)
     return type(part)(**{item.attribute: getattr(part, item.attribute) for item in known} | changed)
-
-
-def _rounded(size: int, density: float) -> int:
-    """Return a rounded size. A size above zero stays at least one pixel."""
-    rounded = math.floor(size * density + 0.5)
-    return max(rounded, 1) if size > 0 else rounded

@@ -31,8 +31,7 @@ class Length:
         """Return the length for another density of pixels. A share stays as it is."""
         if self.percent:
             return self
-        pixels = math.floor(self.amount * density + 0.5)
-        return Length(max(pixels, 1) if self.amount > 0 else pixels)
+        return Length(scaled_pixels(self.amount, density))
 
     def __str__(self) -> str:
         return f"{self.amount:.6f}".rstrip("0").rstrip(".") + "%" * self.percent
@@ -72,6 +71,12 @@ class LengthKind(Kind):
     def schema(self) -> dict[str, Any]:
         pixels = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
         return {"anyOf": [pixels, {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}]}
+
+
+def scaled_pixels(length: float, density: float) -> int:
+    """Return a length in whole pixels for another density. A length above zero stays at least one pixel."""
+    pixels = math.floor(length * density + 0.5)
+    return max(pixels, 1) if length > 0 else pixels
 
 
 SIDE = LengthKind(1, 65_535, 0, 1000)

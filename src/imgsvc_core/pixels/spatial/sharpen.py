@@ -82,8 +82,6 @@ def adjust_unsharp(image: pyvips.Image, adjustment: Unsharp) -> pyvips.Image:
 
 def lightness_sharpen(image: pyvips.Image, filter: LightnessSharpen) -> pyvips.Image:
     """Sharpen L* of Lab as libvips does. Alpha stays, and weights the colors."""
-    if filter.sigma == 0:
-        return image
     options = {
         "sigma": filter.sigma,
         "m1": filter.flat,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import attrs
@@ -51,7 +50,7 @@ class Recolor(Step):
     enhance: bool = False
     gray: bool = False
 
-    @cached_property
+    @functools.cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return the folded operations, without the measured corrections."""
         from imgsvc_core.plan.folding import fold  # most requests leave colors as they are
@@ -76,7 +75,7 @@ class Recolor(Step):
     def idle(self) -> bool:
         return not self.enhance and not self.blocks
 
-    @cached_property
+    @functools.cached_property
     def traits(self) -> Traits:
         """Return the facts for the compiler."""
         return Traits(

@@ -19,31 +19,27 @@ _DATE = {
     "type": ["string", "null"],
     "pattern": r"^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$",
 }
+_LONGEST_PATH = 1024  # bytes
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-@frozen
 class ObjectPath(Kind):
     """The path of an object in its bucket. Leading slashes are dropped."""
 
-    maximum: int = 1024
-
-    @property
-    def expectation(self) -> str:
-        return (
-            f"path of at most {self.maximum} bytes without control characters and without '.' or '..' in it"
-        )
+    expectation = (
+        f"path of at most {_LONGEST_PATH} bytes without control characters and without '.' or '..' in it"
+    )
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str) or _CONTROL.search(value) or {".", ".."} & set(value.split("/")):
             raise ValueError(value)
         path = value.lstrip("/")
-        if len(path.encode()) > self.maximum:  # a lone surrogate is a ValueError of its own
+        if len(path.encode()) > _LONGEST_PATH:  # a lone surrogate is a ValueError of its own
             raise ValueError(value)
         return path
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "maxLength": self.maximum}
+        return {"type": "string", "maxLength": _LONGEST_PATH}
 
 
 @frozen
