@@ -56,7 +56,8 @@ def echo_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return
-    click.echo(f"{_who()} {line(error.format_message())}", err=True)
+    message = error.format_message().replace(":\n\t", " ").replace(",\n\t", ", ")  # a choice, one a line
+    click.echo(f"{_who()} {line(message)}", err=True)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(f"Try '{error.ctx.command_path} --help'.", err=True)
 

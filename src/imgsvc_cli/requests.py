@@ -48,10 +48,11 @@ def merged_document(
     """Return the document of a request: ``base`` completes presets, and flags win over both.
 
     Raises:
-        SpecError: a preset or a shorthand is wrong.
+        SpecError: a preset or a shorthand is wrong, or the settings cannot be read.
     """
+    known = _presets(config) if presets or config else {}
     if presets:
-        base = with_presets(presets, _presets(config), parse_partial(base or {}, "The request"))
+        base = with_presets(presets, known, parse_partial(base or {}, "The request"))
     return request_document(flags, base)
 
 

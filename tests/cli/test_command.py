@@ -305,6 +305,12 @@ def test_completion(shell: str) -> None:
         subprocess.run(["bash", "-n"], input=done.stdout, check=True)
 
 
+def test_a_shell_that_is_left_out_is_told_in_a_line() -> None:
+    done = run("completion")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].endswith(b"Choose from bash, zsh, fish")
+
+
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

@@ -107,3 +107,4 @@ def test_mistakes_in_the_file_are_told(
     assert words in told(capsys, "--preset", "card", "--config", "other.toml")
     assert "needs a settings file: name it with --config" in told(capsys, "--preset", "card")
     assert "must be readable TOML: No such file" in told(capsys, "--preset", "card", "--config", "none.toml")
+    assert "must be readable TOML: No such file" in told(capsys, "--config", "none.toml")  # without a preset
