@@ -163,7 +163,7 @@ def test_nothing_is_sent_any_more_once_a_write_has_failed(
 @pytest.mark.parametrize("provider", ["alibaba", "ibm"], indirect=True)
 def test_a_server_that_names_no_upload_fails_for_the_moment(server: Failing, put: Put) -> None:
     with pytest.raises(stores.StoreUnavailable, match="no UploadId"):
-        put(server.url, seconds=4, data=bytes(12_000_000))
+        put(server.url, seconds=2, data=bytes(12_000_000))
 
 
 @pytest.mark.parametrize("provider", ["aws", "alibaba"], indirect=True)

@@ -67,7 +67,7 @@ def test_token_servers_fail_like_others(
 ) -> None:
     server.tokens = lambda _: answer if isinstance(answer, float) else copy(answer)
     with pytest.raises(expected):
-        put(server.url, seconds=60 if expected is stores.StoreRefused else 1.5)  # others are tried again
+        put(server.url, seconds=60 if expected is stores.StoreRefused else 0.5)  # others are tried again
     assert server.bodies == []
 
 

@@ -162,7 +162,7 @@ async def test_many_processes_spend_exactly_the_quota(url: str, db: Database, ac
 async def test_a_killed_process_gives_back_what_it_held(
     url: str, db: Database, account: Account, lease: Lease
 ) -> None:
-    process = forked_python.start("-c", HOLDING, url, account.id, NOW.isoformat(), "10")
+    process = forked_python.start("-c", HOLDING, url, account.id, NOW.isoformat(), "4")
     try:
         async with asyncio.timeout(60):
             while process.printed()[0] != b"reserved\n":

@@ -74,7 +74,7 @@ async def test_an_end_takes_no_longer_than_its_settings_allow(tmp_path: Path) ->
 
     settings = {
         "server.drain_seconds": 1,
-        "server.shutdown_seconds": 3,
+        "server.shutdown_seconds": 2,
         "fetch.private_allowed": "127.0.0.1",
         "fetch.total_seconds": 600,
     }
@@ -90,7 +90,7 @@ async def test_an_end_takes_no_longer_than_its_settings_allow(tmp_path: Path) ->
         told = time.monotonic()
         service.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(service.process.wait, 60) == 0
-        assert time.monotonic() - told > 1 + 3
+        assert time.monotonic() - told > 1 + 2
         with suppress(aiohttp.ClientError):
             await running
 

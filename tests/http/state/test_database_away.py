@@ -79,7 +79,7 @@ async def test_cached_pictures_go_on_with_keys_that_are_known(way: str, url: str
             line.cut()
         else:
             line.hold()
-        end = time.monotonic() + 2 * SECONDS
+        end = time.monotonic() + 1.3 * SECONDS
         while time.monotonic() < end:
             asked = time.monotonic()
             reply = await call(client, "GET", cached)
