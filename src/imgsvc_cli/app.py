@@ -13,7 +13,7 @@ import click
 
 import imgsvc_core as imgsvc
 from imgsvc_cli import INTERRUPTED, exit_codes, printing
-from imgsvc_core.errors import ImgsvcError, MachineFailed, TargetError
+from imgsvc_core.errors import ImgsvcError, MachineFailed, TargetError, machine_failure
 
 _USAGE = 2
 _COMMANDS = (
@@ -84,11 +84,12 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         if _is_from_printing(error):
             return _report_unwritable_output(error)
-        if not _is_in_folder():
-            failure = MachineFailed("The current folder no longer exists: change to another one.")
-            printing.echo_error(failure, as_json="--json" in arguments)
-            return exit_codes.exit_code(failure)
-        raise
+        lost = MachineFailed("The current folder no longer exists: change to another one.")
+        failure = machine_failure(error.errno) if _is_in_folder() else lost
+        if failure is None:
+            raise
+        printing.echo_error(failure, as_json="--json" in arguments)
+        return exit_codes.exit_code(failure)
     return code if isinstance(code, int) else 0
 
 

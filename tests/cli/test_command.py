@@ -484,6 +484,13 @@ def test_a_current_folder_that_was_deleted_is_told(
     assert capsys.readouterr().err == "imgsvc: The current folder no longer exists: change to another one.\n"
 
 
+def test_too_few_open_files_are_told(photo: Path, tmp_path: Path) -> None:
+    line = f"ulimit -n 9; {sys.executable} -m imgsvc_cli batch {photo} {tmp_path} --quality 75"
+    ended = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 8
+    assert ended.stderr.startswith("imgsvc: The machine refuses to go on (Too many open files)")
+
+
 def test_standard_error_may_be_closed(photo: Path, tmp_path: Path) -> None:
     line = f"{sys.executable} -m imgsvc_cli process {photo} -o {tmp_path}/made.webp 2>&-"
     subprocess.run(line, shell=True, check=True, stdout=subprocess.DEVNULL)
