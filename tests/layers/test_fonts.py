@@ -125,6 +125,26 @@ def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch
         planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
 
 
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "{0}/my own,{0}/x",
+        " {0}/x , {0}/my own ",
+        '["{0}/my own"]',
+        "[{0}/x,{0}/my own",
+        "{0}/[own],{0}/my own",
+    ],
+)
+def test_folders_are_listed_as_in_settings_of_the_service(
+    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my own").mkdir()
+    shutil.copy(next(folder_of("manimgx_fonts").glob("NotoSansThai*.ttf")), tmp_path / "my own" / "own.ttf")
+    monkeypatch.setattr(sys.modules[module_of_catalog.__module__], "_PACKAGES", ())
+    monkeypatch.setenv(FOLDERS, listed.format(tmp_path))
+    assert "Noto Sans Thai" in names()
+
+
 @pytest.mark.parametrize("asked", ["In\u3000er Bold", "in er bold"])
 def test_families_may_have_spaces_of_any_kind(
     asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,23 +75,28 @@ class Catalog:
 
 def catalog() -> Catalog:
     """Return the allowed fonts. They are read once: a process notices no later change of files."""
-    return _read(_folders(os.environ.get(FOLDERS, ""), os.environ.get(SYSTEM, "") in ("1", "true")))
+    return _read(_folders(os.environ.get(FOLDERS, ""), os.environ.get(SYSTEM, "").lower() in ("1", "true")))
 
 
 @functools.cache
 def _folders(listed: str, system: bool) -> tuple[str, ...]:
-    found = _of_json(listed) if listed.startswith("[") else list(filter(None, listed.split(",")))
+    found = _of_json(listed) if listed.startswith("[") else None
+    if found is None:
+        found = [folder.strip() for folder in listed.split(",") if folder.strip()]
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)
         found += (spec.submodule_search_locations or ()) if spec is not None else ()
     return (*found, *(filter(os.path.isdir, _OF_SYSTEM) if system else ()))
 
 
-def _of_json(listed: str) -> list[str]:
+def _of_json(listed: str) -> list[str] | None:
+    """Return the texts of a JSON array, or None if it is none: names of folders may begin with a bracket."""
     import json  # takes as long as reading the fonts
 
-    found: list[str] = json.loads(listed)
-    return found
+    try:
+        return list(map(str, json.loads(listed)))
+    except ValueError:
+        return None
 
 
 @functools.cache
