@@ -18,7 +18,7 @@ from imgsvc_core.limits import Limits
 from imgsvc_core.processing import ProcessOptions, process
 from imgsvc_core.similarity.reference import Reference
 from imgsvc_core.spec import Spec, unparse
-from imgsvc_core.targets.look import gap, gaps, is_exact, lowest_quality, told
+from imgsvc_core.targets.look import gap, gaps, is_exact, lowest_quality, rounded_look
 from imgsvc_core.targets.result import Result
 
 _MOST_SCORED = 40_000_000  # pixels of all frames, which take some seconds
@@ -62,7 +62,7 @@ def point_as_asked(source: bytes, spec: Spec, **options: Unpack[ProcessOptions])
         look = _deadline(options).run(Reference(result.to_vips()).score, result.data)
     point = Point(
         bytes=output.bytes,
-        look=None if look is None else told(look),
+        look=None if look is None else rounded_look(look),
         quality=output.quality,
         encode=result.timing.encode,
     )
@@ -110,7 +110,7 @@ def _points(result: Result[bytes], looks: Sequence[float]) -> Iterator[Point]:
         took = round(1000 * (time.perf_counter() - started), 3)
         assert encoded.data is not None
         known[quality] = reference.score(encoded.data)
-        yield Point(bytes=encoded.info.bytes, look=told(known[quality]), quality=quality, encode=took)
+        yield Point(bytes=encoded.info.bytes, look=rounded_look(known[quality]), quality=quality, encode=took)
 
 
 def _guess(typical: Sequence[float], look: float, known: Mapping[int, float]) -> int:

@@ -66,11 +66,15 @@ def _split(path: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _run(fs: Any, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a coroutine function in the event loop of a file system."""
-    from fsspec.asyn import sync
+def _in_loop(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs a coroutine function in the event loop of its file system."""
 
-    return sync(fs.loop, work, fs, *arguments)
+    def run(fs: Any, *arguments: Any) -> Any:
+        from fsspec.asyn import sync
+
+        return sync(fs.loop, work, fs, *arguments)
+
+    return run
 
 
 def _s3_info(fs: Any, bucket: str, key: str) -> Info:
@@ -79,13 +83,11 @@ def _s3_info(fs: Any, bucket: str, key: str) -> Info:
     return {**found, "size": found["ContentLength"], **headers}
 
 
-def _s3_read(fs: Any, *place: Any) -> bytes:
-    async def read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
-        found = await call_s3(fs, "get_object", Bucket=bucket, Key=key, Range=f"bytes={start}-{end - 1}")
-        async with found["Body"] as body:
-            return bytes(await body.read())
-
-    return bytes(_run(fs, read, *place))
+@_in_loop
+async def _s3_read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+    found = await call_s3(fs, "get_object", Bucket=bucket, Key=key, Range=f"bytes={start}-{end - 1}")
+    async with found["Body"] as body:
+        return bytes(await body.read())
 
 
 def _google_info(fs: Any, bucket: str, key: str) -> Info:
@@ -99,33 +101,29 @@ def _google_info(fs: Any, bucket: str, key: str) -> Info:
     return {**found, "size": int(found.get("size") or 0), **headers}  # JSON has it as a text
 
 
-def _azure_info(fs: Any, bucket: str, key: str) -> Info:
-    async def properties(fs: Any) -> Any:
-        from azure.core.exceptions import ResourceNotFoundError
+@_in_loop
+async def _azure_info(fs: Any, bucket: str, key: str) -> Info:
+    from azure.core.exceptions import ResourceNotFoundError
 
-        async with fs.service_client.get_blob_client(bucket, key) as blob:
-            try:
-                return await blob.get_blob_properties()
-            except ResourceNotFoundError as error:
-                raise FileNotFoundError(key) from error
-
-    found = _run(fs, properties)
+    async with fs.service_client.get_blob_client(bucket, key) as blob:
+        try:
+            found = await blob.get_blob_properties()
+        except ResourceNotFoundError as error:
+            raise FileNotFoundError(key) from error
     told = found.content_settings
     headers = {"encoding": told.content_encoding or "", "cache_control": told.cache_control or ""}
     return {**found, "size": found.size, **headers}
 
 
-def _azure_read(fs: Any, *place: Any) -> bytes:
-    async def read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
-        async with fs.service_client.get_blob_client(bucket, key) as blob:
-            stream = await blob.download_blob(offset=start, length=end - start, decompress=False)
-            return bytes(await stream.readall())
-
-    return bytes(_run(fs, read, *place))
+@_in_loop
+async def _azure_read(fs: Any, bucket: str, key: str, start: int, end: int) -> bytes:
+    async with fs.service_client.get_blob_client(bucket, key) as blob:
+        stream = await blob.download_blob(offset=start, length=end - start, decompress=False)
+        return bytes(await stream.readall())
 
 
 _S3 = _Provider(_s3_info, _s3_read)
-_GOOGLE = _Provider(_google_info, lambda fs, *place: bytes(_run(fs, get_raw_from_google, *place)))
+_GOOGLE = _Provider(_google_info, _in_loop(get_raw_from_google))
 _AZURE = _Provider(_azure_info, _azure_read)
 _PROVIDERS = {
     "s3": _S3,

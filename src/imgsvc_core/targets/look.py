@@ -85,11 +85,11 @@ def save_with_look(
             f"{size} bytes.",
             smallest=size,
         )
-    return attrs.evolve(found.encoded, info=attrs.evolve(found.encoded.info, look=told(found.look)))
+    return attrs.evolve(found.encoded, info=attrs.evolve(found.encoded.info, look=rounded_look(found.look)))
 
 
-def told(look: float) -> float:
-    """Return a look as results tell it, rounded down to hundredths."""
+def rounded_look(look: float) -> float:
+    """Return a look as results have it: rounded down to hundredths."""
     return math.floor(100 * look) / 100
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core.pixels.facts.working_copy import WorkingCopy, levels_of_light, light_of_levels
 from imgsvc_core.spec.facts import MOST_COLORS
 
@@ -34,27 +33,20 @@ _TO_LAB = np.array(
 )
 
 
-@frozen
-class _Group:
-    """Colors that are told as one: as a color of sRGB, with their share."""
-
-    color: str
-    share: float
-
-
 def palette(copy: WorkingCopy) -> list[dict[str, Any]]:
     """Return the main colors with their shares, the largest first."""
     groups = copy.once(_groups)
-    return [{"color": group.color, "share": round(group.share, 3)} for group in groups]
+    return [{"color": color, "share": round(share, 3)} for color, share in groups]
 
 
 def dominant(copy: WorkingCopy) -> str | None:
     """Return the color with the largest share."""
     groups = copy.once(_groups)
-    return groups[0].color if groups else None
+    return groups[0][0] if groups else None
 
 
-def _groups(copy: WorkingCopy) -> list[_Group]:
+def _groups(copy: WorkingCopy) -> list[tuple[str, float]]:
+    """Return the main colors, each with its share, the largest first."""
     levels, weights = _colors(copy)
     if not len(levels):
         return []
@@ -63,10 +55,10 @@ def _groups(copy: WorkingCopy) -> list[_Group]:
     means, shares = _without_alike(means, shares)
     shares, means, counted = _counted(labs, weights / weights.sum(), means[shares >= _LEAST_SHARE])
     groups = [
-        _Group(_told(levels, mine, mean), float(share))
+        (_told(levels, mine, mean), float(share))
         for share, mean, mine in zip(shares, means, counted, strict=True)
     ]
-    return sorted(groups, key=lambda group: (-group.share, str(group.color)))
+    return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
 def _colors(copy: WorkingCopy) -> tuple[Any, Any]:

@@ -201,15 +201,12 @@ class _Layout:
         low, high = 0, len(ends) - 1  # the first end fits, the last one does not
         while high - low > 1:
             middle = (low + high) // 2
-            if layout._until(ends[middle]).has_at_most(most):
+            if attrs.evolve(layout, end=ends[middle]).has_at_most(most):
                 low = middle
             else:
                 high = middle
-        layout = layout._until(ends[low])
+        layout = attrs.evolve(layout, end=ends[low])
         return layout, layout.set()
-
-    def _until(self, end: int) -> _Layout:
-        return attrs.evolve(self, end=end)
 
     def _kept(self) -> str:
         letters = self.plan.letters
