@@ -177,13 +177,6 @@ def test_a_fully_transparent_picture_is_left_alone() -> None:
     assert measure(as_vips(np.zeros((9, 9, 4), np.uint8))) == ()
 
 
-def test_the_first_frame_of_an_animation_counts() -> None:
-    dark = spoiled(photo("coffee"), 0.4)
-    strip = as_vips(np.concatenate([dark, photo("coffee")])).copy()
-    strip.set_type(pyvips.GValue.gint_type, "page-height", dark.shape[0])
-    assert measure(strip) == measure(as_vips(dark))
-
-
 def test_folds_with_the_adjustments() -> None:
     dull = spoiled(
         as_pixels(apply_blocks(as_vips(photo("cat")), fold(color_steps(Adjust(saturation=-60))))), 0.5

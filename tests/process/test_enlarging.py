@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -69,3 +70,15 @@ def test_what_is_turned_by_its_orientation_is_no_exception(orientation: int) -> 
         np.asarray(Image.open(io.BytesIO(found))).astype(int) - np.asarray(Image.open(io.BytesIO(expected)))
     )
     assert difference.max() <= 2  # rows and columns are interpolated one after the other, and rounded
+
+
+@pytest.mark.parametrize("format", ["png", "gif", "webp"])
+def test_one_frame_of_an_animation_is_enlarged_as_a_still(format: Literal["png", "gif", "webp"]) -> None:
+    first, second = (Image.fromarray(coffee()[top : top + 60, :80]) for top in (0, 60))
+    animation = io.BytesIO()
+    first.save(animation, "WEBP", save_all=True, append_images=[second], duration=50, lossless=True)
+    spec = imgsvc.Spec(resize=imgsvc.Resize(width=160), output=imgsvc.Output(format=format, frame=1))
+    found = imgsvc.process(animation.getvalue(), spec)
+    assert (found.output.frames, found.output.height) == (1, 120)
+    expected = imgsvc.process(second, imgsvc.Spec(resize=imgsvc.Resize(width=160)))
+    np.testing.assert_array_equal(found.to_numpy()[..., :3], expected.to_numpy())

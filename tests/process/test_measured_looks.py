@@ -129,6 +129,23 @@ def test_after_a_smart_crop_the_faces_are_where_they_are_seen(orientation: int, 
     assert face.width == pytest.approx(seen.width, abs=15)
 
 
+@pytest.mark.parametrize("factor", [0.5, 1, 2, 3])
+def test_enhancement_looks_at_all_of_a_frame_of_any_size(factor: float) -> None:
+    dark, light = coffee()[:240:2, ::4] * 0.4, coffee()[-240::2, ::4]
+    first = np.concatenate([dark, light]).astype(np.uint8)
+    request = {
+        "resize": {"width": round(factor * first.shape[1])},
+        "auto": {"enhance": True},
+        "output": {"format": "webp", "lossless": True},
+    }
+    frames = [Image.fromarray(pixels) for pixels in (first, first[::-1])]
+    data = io.BytesIO()
+    frames[0].save(data, "WEBP", save_all=True, append_images=frames[1:], duration=50, lossless=True)
+    moving, still = (imgsvc.process(source, request).data for source in (data.getvalue(), frames[0]))
+    found, expected = (pyvips.Image.new_from_buffer(result, "").numpy() for result in (moving, still))
+    assert np.abs(found[..., :3].astype(int) - expected[..., :3]).max() <= 1
+
+
 def test_enhancement_is_measured_once_for_an_animation() -> None:
     first, second = (coffee()[::2, ::2] * 0.4).astype(np.uint8), np.ascontiguousarray(coffee()[::2, ::2])
     data = io.BytesIO()

@@ -16,8 +16,8 @@ from imgsvc_core.plan.color.steps import ColorStep
 def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     """Return the corrections that a picture asks for, in the order of application.
 
-    The picture is sRGB or gray with 8 or 16 bits, with or without alpha. Of an animation the first frame
-    counts. All pixels are read once, so a sequential source cannot be read again afterwards.
+    The picture is one frame in sRGB or gray with 8 or 16 bits, with or without alpha. All pixels are read
+    once, so a sequential source cannot be read again afterwards.
     """
     picked = _sample(image)
     if not image.hasalpha():
@@ -35,8 +35,7 @@ def _sample(image: pyvips.Image) -> FloatArray:
 
     They are picked, because averaging would turn black letters on white to gray.
     """
-    frame = image.crop(0, 0, image.width, image.get_page_height())
-    factor = max(1, max(frame.width, frame.height) // ENHANCE_SAMPLE_SIDE)
-    picked = frame.subsample(min(factor, frame.width), min(factor, frame.height))
+    factor = max(1, max(image.width, image.height) // ENHANCE_SAMPLE_SIDE)
+    picked = image.subsample(min(factor, image.width), min(factor, image.height))
     sample: FloatArray = picked.numpy().reshape(picked.height, picked.width, picked.bands) / white(image)
     return sample

@@ -24,6 +24,7 @@ from imgsvc_core._runtime.vipsimage import (
     split_frames,
 )
 from imgsvc_core.formats.raster import Raster
+from imgsvc_core.formats.vips import still
 from imgsvc_core.pixels import strips
 from imgsvc_core.pixels.channels import without_idle_alpha
 from imgsvc_core.pixels.steps import Marks, Run, ScaledFrame
@@ -61,7 +62,7 @@ def render(image: pyvips.Image | Raster, plan: Plan, marks: Marks) -> Rendered:
     if 1 < plan.frames < plan.info.frames:
         image = first_frames(image, plan.frames)
     if plan.frame:
-        image = split_frames(image)[plan.frame]
+        image = still(split_frames(image)[plan.frame])
     run = Run(plan, marks)
     if plan.frames == 1:
         frame = ScaledFrame.loaded(image, plan)
