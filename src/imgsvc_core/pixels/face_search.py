@@ -50,8 +50,7 @@ def find_faces(
     settings = LoadSettings(scale=scale, all_frames=all_frames, sequential=True)
     check_memory(decoded_bound(info, settings), limits)
     with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as source:
-        image = source if all_frames else source.crop(0, 0, source.width, source.get_page_height())
-        image = in_memory(colorspace.to_srgb(image, info.rgb_space))
+        image = in_memory(colorspace.to_srgb(source, info.rgb_space))
         return tuple(_of_frame(frame, info) for frame in split_frames(image))
 
 

@@ -36,8 +36,7 @@ def inspect_pixels(
     scale = scale_for(info, max(1.0, max(info.width, info.height) / WORKING_SIDE), all_frames=False)
     settings = LoadSettings(scale=scale, sequential=True)
     check_memory(decoded_bound(info, settings), limits)
-    with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as decoded:
-        frame = decoded.crop(0, 0, decoded.width, decoded.get_page_height())
+    with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as frame:
         upright = resampling.turn(in_memory(colorspace.to_srgb(frame, info.rgb_space)), info.orientation)
         found = measure(in_memory(upright), facts, WHITE)
     return attrs.evolve(info, facts=found)
