@@ -193,6 +193,12 @@ def test_auto_means_one_thing(open_page: Open) -> None:
     assert "automatic" not in page.content()
 
 
+def test_auto_is_what_a_page_gets(open_page: Open) -> None:
+    page = open_page().page
+    page.locator("[data-param=format] select").select_option("auto")
+    expect_summary(page, "avif")
+
+
 def test_format_and_quality_come_first_and_change_the_size_at_once(open_page: Open) -> None:
     page = open_page().page
     groups = page.locator(".group")

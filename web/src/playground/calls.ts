@@ -10,6 +10,7 @@ const MOVING_FALLBACK = "apng";
 const NOT_FOUND = 404;
 const TOO_LARGE = 413;
 const JSON_HEADERS = { "Content-Type": "application/json" };
+const ACCEPTED = "image/avif,image/webp,image/*,*/*;q=0.8"; // as browsers ask for the pictures of a page
 
 export type Urls = Answer<"/playground/urls", "post">;
 export type Watermark = Answer<"/1.0/watermarks">["watermarks"][number];
@@ -171,7 +172,8 @@ export async function preview(
     const window = worthwhile(source, shownIn);
     const body = JSON.stringify({ request, window });
     const path = `playground/previews/${encodeURIComponent(id)}`;
-    const response = await call(path, { method: "POST", headers: JSON_HEADERS, body, signal: signal ?? null });
+    const headers = { ...JSON_HEADERS, Accept: ACCEPTED };
+    const response = await call(path, { method: "POST", headers, body, signal: signal ?? null });
     const metadata = response.headers.get(header);
     if (!response.ok || metadata === null) throw await refused(response, metadata);
     const answered = performance.now();
