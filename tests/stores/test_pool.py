@@ -115,6 +115,32 @@ def test_who_comes_while_another_gives_up_is_not_given_up_too(
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("provider", ["google", "rackspace", "ibm"], indirect=True)
+def test_a_session_for_which_nobody_waits_any_longer_is_not_opened(
+    provider: str, keyfile: dict[str, str]
+) -> None:
+    async def run() -> None:
+        asked, go = asyncio.Event(), asyncio.Event()
+
+        async def pause(request: web.Request) -> None:
+            asked.set()
+            await go.wait()
+
+        async with (
+            _server(pause) as (url, connections),
+            stores.StorePool(endpoints=endpoints(provider, url)) as pool,
+        ):
+            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
+            write = asyncio.create_task(store.put(_ITEM))
+            await asked.wait()
+            write.cancel()
+            async with asyncio.timeout(10):
+                assert await _all_closed(connections)
+            go.set()
+
+    asyncio.run(run())
+
+
 def test_a_pool_keeps_no_more_idle_sessions_than_it_may() -> None:
     async def run() -> None:
         async with _server() as (url, _):

@@ -59,7 +59,7 @@ async def create(call: Call) -> Response:
     services, account_id = call.services, call.account
     limits = services.settings.limits
     with services.source_files.file_in_folder(account_id) as file:
-        name = (await call.form(file, min(limits.source_bytes or MOST_BYTES, MOST_BYTES))).name
+        name = (await call.form(file, MOST_BYTES)).name
         data = await asyncio.to_thread(file.path.read_bytes)
 
         async def parts() -> tuple[bytes, ...]:

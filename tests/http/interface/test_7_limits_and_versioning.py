@@ -143,6 +143,15 @@ class TestLimits:
         assert headers["X-RateLimit-Limit"] == "100000"
         assert all(name in headers for name in RATE_HEADERS)
 
+    async def test_a_watermark_is_no_larger_than_pictures_of_layers_may_be(
+        self, client: aiohttp.ClientSession
+    ) -> None:
+        """10 MB."""
+        picture = encoded.png_alpha().data
+        for length, status in ((10_000_000, 201), (10_000_001, 413)):
+            reply = await upload(client, picture.ljust(length, b"\0"), path="/1.0/watermarks")
+            assert reply.status == status
+
     async def test_a_request_may_lower_limits_but_not_raise_them(
         self, client: aiohttp.ClientSession, photo: bytes
     ) -> None:

@@ -19,8 +19,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.monitoring.phases import PHASES
+from imgsvc_http.state import accounts
+from imgsvc_http.state.database import Database
 from tests.http.calls import call, upload
+from tests.http.conftest import NOW
 from tests.http.service_process import Service, running
+from tests.http.webhooks.test_records import Row, write
 from tests.support import encoded
 from tests.support.servers import free_port
 
@@ -185,6 +189,16 @@ async def test_state_is_told(seen: Seen) -> None:
     assert 0 < found["imgsvc_state_disk_free_bytes",] <= found["imgsvc_state_disk_bytes",]
     for status in ("created", "scheduled", "dispatched", "delivered", "failed"):
         assert found["imgsvc_webhooks", status] == 0
+
+
+@pytest.mark.asyncio
+async def test_webhooks_that_are_settled_have_no_age(seen: Seen) -> None:
+    async with await Database.open(f"sqlite:///{next(seen.service.state.glob('*.db'))}") as db:
+        (account,) = await accounts.list_all(db)
+        await write(db, account, [Row(status, status, NOW) for status in ("created", "delivered", "failed")])
+    found = await seen.metrics()
+    assert found["imgsvc_webhooks", "failed"] == 1
+    assert [key[1] for key in found if key[0] == "imgsvc_webhook_oldest_seconds"] == ["created"]
 
 
 @pytest.mark.asyncio

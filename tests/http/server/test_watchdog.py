@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import socket
 
-import pytest
-
-from imgsvc_http.server.supervisor import Signals, Supervisor, _Listener
 from imgsvc_http.server.watchdog import Watchdog
 
 
@@ -42,20 +37,6 @@ def test_time_in_which_the_parent_did_not_look_hardly_counts() -> None:
     for moment in (1000, 2000, 3000):
         watchdog.look(moment)
         assert not watchdog.hangs(0)
-
-
-def test_a_process_that_hangs_has_a_second_to_log_where(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
-    monkeypatch.setattr("os.kill", lambda _, number: told.append(number))
-    ours, theirs = socket.socketpair()
-    with ours, theirs, Signals() as signals:
-        supervisor = Supervisor(ours, lambda *_: None, 1, signals, drain_seconds=0, unresponsive_seconds=0)
-        supervisor._listeners[0] = _Listener(0, 4711, theirs, started=0)
-        for moment, count in ((0, 0), (0.9, 1), (1.8, 1), (2.0, 2)):
-            monkeypatch.setattr("time.monotonic", lambda moment=moment: moment)
-            supervisor._end_hung()
-            assert len(told) == count
-    assert told == [signal.SIGABRT, signal.SIGKILL]
 
 
 def test_many_looks_in_a_second_count_it_once() -> None:

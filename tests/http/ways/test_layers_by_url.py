@@ -201,6 +201,13 @@ async def test_what_cannot_be_used_names_the_layer(
     assert await lay.used() == used
 
 
+async def test_the_limit_of_sources_holds_for_watermarks(lay: Site) -> None:
+    async with lay.service.client() as client:
+        for length, status in ((100_000, 201), (100_001, 413)):
+            picture = MARK.ljust(length, b"\0")
+            assert (await upload(client, picture, path="/1.0/watermarks")).status == status
+
+
 async def test_pictures_of_all_layers_share_a_limit(lay: Site) -> None:
     big = MARK + b"\0" * 60_000
     names = [new(), new()]

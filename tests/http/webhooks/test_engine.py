@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
@@ -79,6 +80,26 @@ async def test_making_tables_waits_for_transactions_and_holds_nobody_up(empty_ur
         await connecting
     database.dispose()
     await engine.stop(0)
+
+
+async def test_only_rows_of_jobs_that_ended_are_deleted(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    await migrate(url)
+
+    async def never_end(id_: str, attempt: int) -> None:
+        await asyncio.Event().wait()
+
+    async with running(url, never_end, 2) as engine, await Database.open(url) as db:
+        statuses = ("SUCCESS", "ERROR", "CANCELLED", "PENDING", "ENQUEUED")
+        with contextlib.closing(sqlite3.connect(tmp_path / "state.db", timeout=30)) as rows:
+            for status in statuses:
+                await db.writing(engine.queues.enqueue("job", status, status))
+                with rows:
+                    change = "UPDATE workflow_status SET status = ? WHERE workflow_uuid LIKE ? || '%'"
+                    rows.execute(change, (status, status))
+            await engine.delete_finished()
+            left = rows.execute("SELECT workflow_uuid FROM workflow_status ORDER BY 1").fetchall()
+    assert [id_.partition(":")[0] for (id_,) in left] == ["ENQUEUED", "PENDING"]
 
 
 async def test_jobs_of_an_earlier_start_are_begun_once_however_often_they_are_put_back(
