@@ -151,7 +151,7 @@ def bomb(folder: Path) -> None:
 
 
 def work_on_a_bomb(
-    tmp_path: Path, address: str, *, count: int = COUNT, seconds: float = 3
+    tmp_path: Path, address: str, *, count: int = COUNT, seconds: float = 2
 ) -> tuple[Summary, list[Event]]:
     fill(tmp_path / "in", count)
     bomb(tmp_path / "in")
@@ -169,7 +169,7 @@ def test_a_picture_that_hangs_costs_nothing_but_itself(tmp_path: Path, workers: 
         assert [(event.key, event.error) for event in failed] == [
             ("photo00000bomb.svg", "time_limit_exceeded")
         ]
-        assert "longer than the 3 seconds" in failed[0].message
+        assert "longer than the 2 seconds" in failed[0].message
         assert len(results(tmp_path / "out")) == COUNT
         assert workers_of(running.address) == before
 
