@@ -166,7 +166,7 @@ def test_colors_that_do_not_show_cost_none() -> None:
 @pytest.mark.parametrize("shape", ["hard", "soft", "mostly soft", "nowhere opaque", "invisible"])
 @pytest.mark.parametrize("bands", [2, 4])
 def test_few_colors_tint_no_ground_and_let_none_shine_through(bands: int, shape: str, colors: int) -> None:
-    picture = photos.astronaut()[::2, ::2]
+    picture = photos.astronaut()[::4, ::4]
     rows, columns = np.mgrid[-1 : 1 : len(picture) * 1j, -1 : 1 : picture.shape[1] * 1j]
     edge = 1 - np.hypot(rows, columns)
     alpha = {
