@@ -14,8 +14,8 @@ def names_later(
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package that loads a module when one of its names is asked for.
 
-    ``modules`` are the modules in the package, with the names that the package makes public. ``present`` lets
-    these say that they are of the package.
+    ``modules`` are the modules in the package, with the names that the package makes public. With ``present``
+    these classes and functions give the package as their module.
     """
     owners = {name: module for module, names in modules.items() for name in names}
 
@@ -32,7 +32,7 @@ def names_later(
 
 
 def present_as(module: str, value: Any) -> None:
-    """Let a class or function say that it is of a module: in messages, in `help` and in pickles.
+    """Let a class or function give another module as its own: in messages, in `help` and in pickles.
 
     Annotations of fields are looked up in the module of their class, so those that are text are evaluated
     before.

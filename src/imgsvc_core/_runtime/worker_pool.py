@@ -219,7 +219,7 @@ class Workers:
     def _idle_worker(self, *, is_low: bool) -> Worker | None:
         """Take a worker that waits for a task. One that died meanwhile costs no task.
 
-        One of low priority has no use any more when there is a task for none but such ones.
+        A worker of low priority cannot do a task of the usual one. It is replaced if only such ones are idle.
         """
         for worker in sorted(self._idle, key=attrgetter("is_low"), reverse=is_low):
             self._idle.remove(worker)
@@ -272,7 +272,8 @@ class Worker:
     ``notes`` is the file descriptor of what the fork server notes of it, and ``note_death`` is called at its
     end.
 
-    The event loop watches the socket all the time, as that takes it longer to begin and end than the rest.
+    The event loop watches the socket all the time: to begin and end that for each task takes longer than all
+    else.
     """
 
     connection: socket.socket

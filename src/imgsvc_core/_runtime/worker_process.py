@@ -168,7 +168,7 @@ def _reap(worker: _Worker, memory_bytes: int | None, *, oom_killed: bool) -> boo
 def _work(connection: socket.socket, noted: int, notes: mmap.mmap) -> None:
     """Do the tasks that arrive, one after the other, until the pool closes its end or memory is short.
 
-    Of a task that lacked memory much may be left, which the next one would lack.
+    A task that lacked memory may leave much of it occupied, which the next one would lack.
     """
     socket.send_fds(connection, [READY], [os.pidfd_open(os.getpid()), noted])
     while True:
@@ -227,7 +227,7 @@ def _receive(connection: socket.socket, size: int) -> bytearray:
 
 
 def _silence() -> None:
-    """Let no library wait for who reads the log, nor write what a picture says into it."""
+    """Discard what libraries print: a full pipe would block them, and they may quote the picture."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
@@ -235,7 +235,7 @@ def _silence() -> None:
 
 
 def _die_with_parent() -> None:
-    """Let the kernel kill this worker when the fork server ends, which ends with its parent."""
+    """Ask the kernel to kill this worker when the fork server ends. That one ends with its parent."""
     pr_set_pdeathsig = 1
     _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
 

@@ -7,7 +7,6 @@ import pyvips
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.vipsimage import join_frames, split_frames
 from imgsvc_core.formats.boundary import translate_errors
-from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.limits import Limits, check_memory, check_rendered
 from imgsvc_core.pixels import colorspace, resampling
 from imgsvc_core.plan import turns
@@ -28,7 +27,10 @@ def find_border(
     """
     from imgsvc_core.pixels import border  # few requests need it
 
-    info = _checked(opened, limits)
+    info = opened.info
+    if info.vector:
+        check_rendered(info.width, info.height, limits)
+    check_memory(border_search_bound(info), limits)
     stored, back = Size(info.width, info.height), turns.inverse(info.orientation)
     upright = Size(*info.upright_size)
     end = upright.width - 1, upright.height - 1
@@ -58,12 +60,3 @@ def _redacted(image: pyvips.Image, redaction: Redaction, orientation: int) -> py
     back = turns.inverse(orientation)
     covered = [resampling.turn(redact(frame, redaction), back) for frame in upright]
     return join_frames(covered)
-
-
-def _checked(opened: Opened, limits: Limits) -> ImageInfo:
-    """Return the facts of a source that may be decoded in full."""
-    info = opened.info
-    if info.vector:
-        check_rendered(info.width, info.height, limits)
-    check_memory(border_search_bound(info), limits)
-    return info

@@ -4,11 +4,8 @@ similarity", 2004; with a uniform window of 7 pixels and the sample covariance.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 _WINDOW = 7
 _SAMPLES = _WINDOW * _WINDOW
@@ -35,8 +32,6 @@ def ssim(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> float:
 
 def _window_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of each window that lies inside, from sums of all values above and to the left."""
-    import numpy as np
-
     sums = np.pad(values.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     windows = (
         sums[_WINDOW:, _WINDOW:]

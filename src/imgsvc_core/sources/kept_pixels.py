@@ -33,10 +33,10 @@ _last: _Kept | None = None
 
 @contextlib.contextmanager
 def keeping_pixels() -> Iterator[None]:
-    """Keep the pixels of the source that is processed in the block, until another one is, in such a block.
+    """Keep the pixels of the source that the block processes, until another such block has another source.
 
-    Pixels that are there already are not decoded again. A source is kept that has at most 16 MiB, and at most
-    48 MiB of pixels of 8 bits.
+    Kept pixels are not decoded again. Only sources of at most 16 MiB with at most 48 MiB of pixels of 8 bits
+    are kept.
     """
     global _is_keeping
     _is_keeping = True
@@ -47,9 +47,10 @@ def keeping_pixels() -> Iterator[None]:
 
 
 def loaded(opened: Opened, settings: LoadSettings, room: float) -> pyvips.Image | Raster:
-    """Return what `Opened.load` does, of the kept pixels if they are of the same file.
+    """Return what `Opened.load` returns, from the kept pixels if they are those of the same file.
 
-    ``room`` is how many more bytes may be in memory. If kept pixels and their file could take more, they go.
+    ``room`` is the number of bytes that may be taken beside the work. If kept pixels and their file could
+    take more, they are dropped.
     Raises what decoding raises.
     """
     global _last

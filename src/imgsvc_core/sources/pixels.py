@@ -249,11 +249,11 @@ def _in_usual_mode(frame: PIL.Image.Image, animated: bool) -> PIL.Image.Image:
     return frame.convert("L" if frame.mode == "1" else "RGB")
 
 
-def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
+def describe(image: pyvips.Image, *, name: str | None) -> ImageInfo:
     """Return the facts of an image in memory. Its format is ``raw``."""
     from imgsvc_core._runtime.vipsimage import PROFILE, frame_count, has
 
-    frames = frame_count(image)
+    frames, depth = frame_count(image), 16 if image.format == "ushort" else 8
     delays = tuple(image.get("delay")) if frames > 1 and has(image, "delay") else ()
     return ImageInfo(
         name=name or "",
@@ -261,8 +261,8 @@ def describe(image: pyvips.Image, *, name: str | None = None) -> ImageInfo:
         width=image.width,
         height=image.get_page_height(),
         colorspace=_COLORSPACES.get(image.interpretation, "srgb"),
-        depth=16 if image.format == "ushort" else 8,
-        bytes=image.width * image.height * image.bands * (2 if image.format == "ushort" else 1),
+        depth=depth,
+        bytes=image.width * image.height * image.bands * depth // 8,
         frames=frames,
         delays=delays,
         plays=image.get("loop") if frames > 1 and has(image, "loop") else None,

@@ -18,7 +18,7 @@ from imgsvc_core.targets.writing import Target
 
 @attrs.define(eq=False)
 class Pending:
-    """The pixels of a result, which ``measure`` measures and ``encode`` encodes, each once.
+    """The pixels of a result. ``measure`` and ``encode`` are called at most once each.
 
     ``convert`` writes them to a target in the format of its suffix, unless the request names a format. A
     pickle holds the encoded picture instead.

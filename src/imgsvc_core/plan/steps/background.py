@@ -20,7 +20,7 @@ _PIXEL = 8  # bytes, 16 bits for each channel
 
 @frozen
 class MakeBackdrop(Step):
-    """Make what the picture itself gives to its background. The frame stays.
+    """Make a background of the picture itself: a blurred copy, or its average color. The frame stays.
 
     It is made of ``part`` of the frame, and will lie below a frame of ``size``.
     """
