@@ -58,9 +58,8 @@ def choose_formats(
     if source is not None and source.becomes == source.name:
         return (source,), "the format of the source"
     default = FORMATS[source.becomes if source else "apng" if info.animated else "png"]
-    return (
-        default,
-    ), f"what {source.title if source else 'a picture in memory'} becomes unless told otherwise"
+    title = source.title if source else "a picture in memory"
+    return (default,), f"what {title} becomes unless told otherwise"
 
 
 def exact_formats(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from imgsvc_core.errors import Problem, SpecError
-from imgsvc_core.spec.declare import Operation, params
+from imgsvc_core.spec.declare import Operation, Parameters, all_params, params
 from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
-from imgsvc_core.spec.layers import Layer
 from imgsvc_core.spec.length import Length, scaled_pixels
 from imgsvc_core.spec.parsing import unparse_operation
-from imgsvc_core.spec.request import LISTS, OPERATIONS, Spec
+from imgsvc_core.spec.request import OPERATIONS, Spec
 
-_O = TypeVar("_O", bound=Operation)
+_P = TypeVar("_P", bound=Parameters)
 
 _SCALED = tuple(OPERATIONS)[tuple(OPERATIONS).index("crop") + 1 :]
 
@@ -31,7 +29,7 @@ def at_density(spec: Spec, density: float) -> Spec:
     if density == 1:
         return spec
     scaled = {name: _scaled(part, density) for name, part in spec.operations() if name in _SCALED}
-    return _changed(spec, scaled, [_layer_scaled(item, density) for item in spec.layers])
+    return _changed(spec, **scaled, layers=[_layer_scaled(item, density) for item in spec.layers])
 
 
 def at_width(spec: Spec, width: int) -> Spec:
@@ -55,12 +53,12 @@ def at_width(spec: Spec, width: int) -> Spec:
     if inner < 1 <= width:
         message = f"Padding and border of {_around(spec)} pixels leave no room in a width of {width}"
         raise SpecError([Problem("widths", message)])
-    changes = {}
+    changes: dict[str, Any] = {}
     if canvas > resized:
         changes["canvas"] = _with_width(spec.canvas, inner)
     if canvas <= resized or not resized:
         changes["resize"] = _with_width(spec.resize, inner)
-    return _changed(spec, changes)
+    return _changed(spec, **changes)
 
 
 def with_upscale(spec: Spec, *, upscale: bool) -> Spec:
@@ -69,7 +67,7 @@ def with_upscale(spec: Spec, *, upscale: bool) -> Spec:
         spec = _without_factor(spec)
     if spec.resize is None:
         return spec
-    return _changed(spec, {"resize": unparse_operation(spec.resize) | {"upscale": upscale}})
+    return _changed(spec, resize=_changed(spec.resize, upscale=upscale))
 
 
 def _without_factor(spec: Spec) -> Spec:
@@ -78,14 +76,13 @@ def _without_factor(spec: Spec) -> Spec:
         return spec
     resize = spec.resize and _scaled(spec.resize, spec.scale.size)
     scale = spec.scale.ratio and {"size": 1, "ratio": spec.scale.ratio}
-    return _changed(spec, {"resize": resize, "scale": scale})
+    return _changed(spec, resize=resize, scale=scale)
 
 
-def _changed(spec: Spec, parts: Mapping[str, Any], layers: Sequence[Layer] | None = None) -> Spec:
-    """Return the spec with other operations under these names, and with other layers if they are given."""
-    unchanged: dict[str, Any] = dict(spec.operations())
-    lists: dict[str, Any] = {name: getattr(spec, name) for name in LISTS}
-    return Spec(**{**unchanged, **parts, **lists, **({} if layers is None else {"layers": layers})})
+def _changed(part: _P, **values: Any) -> _P:
+    """Return a request, or a part of it, with other values of some parameters."""
+    present = {item.attribute: getattr(part, item.attribute) for item in all_params(type(part)).values()}
+    return type(part)(**present | values)
 
 
 def _width(part: Resize | Canvas | None) -> int:
@@ -112,14 +109,13 @@ def _scaled(part: Operation, density: float) -> dict[str, Any]:
     return unparse_operation(part) | sizes
 
 
-def _layer_scaled(part: _O, density: float) -> _O:
+def _layer_scaled(part: _P, density: float) -> _P:
     """Return a layer, or a part of it, with its lengths in pixels multiplied."""
     changed: dict[str, Any] = {}
-    known = params(type(part)).values()
-    for item in known:
+    for item in params(type(part)).values():
         value = getattr(part, item.attribute)
         if isinstance(value, Length):
             changed[item.attribute] = value.times(density)
         elif isinstance(value, Operation):
             changed[item.attribute] = _layer_scaled(value, density)
-    return type(part)(**{item.attribute: getattr(part, item.attribute) for item in known} | changed)
+    return _changed(part, **changed)

@@ -179,7 +179,9 @@ class Result(Generic[Data]):
             )
         from imgsvc_core.formats.sink import write_all  # loads libvips
 
-        data = _in_memory(self)
+        data = self._encoding.finished().data
+        if data is None:
+            raise TypeError(_WRITTEN)
         with open_target(target, format.media_type) as file:
             write_all(file, data)
 
@@ -312,10 +314,3 @@ def _figure(name: str, result: Result[Any]) -> str:
 
 def _img(media_type: str, data: str) -> str:
     return f'<img alt="" style="max-width: 100%" src="data:{media_type};base64,{data}">'
-
-
-def _in_memory(result: Result[Any]) -> bytes:
-    if result.data is None:
-        raise TypeError(_WRITTEN)
-    data: bytes = result.data
-    return data

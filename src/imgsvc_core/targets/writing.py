@@ -115,20 +115,17 @@ def _replacing(path: Path, stamp: str | None) -> Iterator[BinaryIO]:
             yield file
             if stamp is not None:
                 sync(file)
-        if stamp is not None and _is_alike(beside, path):
-            return
+        if stamp is not None:
+            import filecmp
+
+            if filecmp.cmp(beside, path, shallow=False):
+                return
         replace_file(path, beside, stamp=stamp)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
         _unfinished.discard(beside)
-
-
-def _is_alike(one: Path, other: Path) -> bool:
-    import filecmp
-
-    return filecmp.cmp(one, other, shallow=False)
 
 
 def _create_beside(path: Path) -> tuple[Path, BinaryIO]:
