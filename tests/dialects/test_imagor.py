@@ -97,6 +97,10 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("300x300/filters:crop(250,250,200,200)", (50, 50)),
         ("305x200/filters:pixelate(10)", (310, 200)),
         ("304x200/filters:pixelate(10)", (300, 200)),
+        ("304x200/filters:pixelate()", (300, 200)),
+        ("300x200/filters:rotate(90):proportion(50)", (100, 150)),
+        ("300x200/filters:rotate(180):proportion(50)", (150, 100)),
+        ("300x200/filters:proportion(50):proportion(50)", (75, 50)),
     ],
 )
 def test_sizes(parts: str, size: tuple[int, int]) -> None:

@@ -87,6 +87,9 @@ def test_jpegs_are_decoded_smaller_before_sizes_are_rounded(modifiers: str, size
         ("flip", {"flip": {"vertical": True}}),
         ("flop", {"flip": {"horizontal": True}}),
         ("flip,flop,rotate_90", {"rotate": {"angle": 270.0}}),
+        # sharp flips before it turns
+        ("flip,rotate_90", {"flip": {"horizontal": True}, "rotate": {"angle": 270.0}}),
+        ("flop,rotate_90", {"flip": {"horizontal": True}, "rotate": {"angle": 90.0}}),
         ("rotate_450", {"rotate": {"angle": 90.0}}),
         ("rotate_180", {"rotate": {"angle": 180.0}}),
         ("rotate_30,b_f00", {"rotate": {"angle": 30.0, "background": "FF0000"}}),
@@ -344,6 +347,19 @@ def test_wrong_paths(path: str) -> None:
 def test_every_separator() -> None:
     for modifiers in ("s_300x200,q_30", "s_300x200&q_30", "s:300x200,q=30", "s=300x200&q:30"):
         assert document(url(modifiers)) == document(url("s_300x200,q_30"))
+
+
+def test_what_is_left_out_is_the_default_of_sharp() -> None:
+    assert document(url("sharpen_2")) == document(url("sharpen_2_1_2_2_10_20"))
+    (mild,) = document(url("sharpen"))["filter"]
+    assert sum(mild["convolution"]["weights"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("addend", "black", "white"), [(50, 50, 255), (-50, 0, 205)])
+def test_what_linear_adds(addend: int, black: int, white: int) -> None:
+    (tones,) = document(url(f"linear_1_{addend}"))["filter"]
+    curve = bytes.fromhex(tones["tones"]["red"])
+    assert (curve[0], curve[255]) == (black, white)
 
 
 def test_words_and_digits_for_yes_and_no() -> None:
