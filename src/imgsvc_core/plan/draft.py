@@ -129,10 +129,11 @@ class Draft:
     def keep_interesting(self, inner: Size, asked: Crop | Resize) -> None:
         """Keep the most interesting part of a size. Its place depends on the pixels."""
         if inner != self.size:
-            self.add(SmartCrop(inner, asked, self.turn if isinstance(asked, Crop) and asked.stored else 1))
+            turn = self.orientation if isinstance(asked, Crop) and asked.stored else 1
+            self.add(SmartCrop(inner, asked, turn))
 
     @property
-    def turn(self) -> int:
+    def orientation(self) -> int:
         """The orientation that combines all turns and mirrorings so far."""
         turned = (item.step.orientation for item in self.planned if isinstance(item.step, Turn))
         return functools.reduce(turns.then, turned, 1)

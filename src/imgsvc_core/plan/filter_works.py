@@ -73,26 +73,20 @@ _STYLIZES = attrs.evolve(NEIGHBORS, stylizes=True)
 _COLORS = attrs.evolve(NEIGHBORS, brings_color=True)
 
 
-def _neighbors(pixels: str, traits: Traits | Callable[[Any], Traits] = NEIGHBORS) -> Work[Any]:
+def _neighbors(
+    pixels: str,
+    traits: Traits | Callable[[Any], Traits] = NEIGHBORS,
+    *,
+    text: Callable[[Any], str] = _values,
+) -> Work[Any]:
     """Return the work of a filter that looks at neighbors or positions. The frame stays."""
-    return Work(pixels=pixels, text=_values, why=_ALONE, traits=traits)
+    why = "in a pass of its own, as it looks beyond single pixels"
+    return Work(pixels=pixels, text=text, why=why, traits=traits)
 
-
-_ALONE = "in a pass of its own, as it looks beyond single pixels"
 
 _ADJUSTMENTS: Mapping[type, Work[Any]] = {
-    Sharpen: Work[Sharpen](
-        pixels="spatial.sharpen:adjust_sharpen",
-        text=lambda asked: f"sharpen {asked.value}",
-        why=_ALONE,
-        traits=NEIGHBORS,
-    ),
-    Unsharp: Work[Unsharp](
-        pixels="spatial.sharpen:adjust_unsharp",
-        text=lambda asked: f"unsharp {asked.value}",
-        why=_ALONE,
-        traits=NEIGHBORS,
-    ),
+    Sharpen: _neighbors("spatial.sharpen:adjust_sharpen", text=lambda asked: f"sharpen {asked.value}"),
+    Unsharp: _neighbors("spatial.sharpen:adjust_unsharp", text=lambda asked: f"unsharp {asked.value}"),
 }
 SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 """The adjustments that look beyond single pixels, by the names of their parameters."""
@@ -109,11 +103,10 @@ _MARK = Work[thumbor_filters.Mark](
 )
 
 WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
-    Blur: Work[Blur](
-        pixels="spatial.blur:blur",
+    Blur: _neighbors(
+        "spatial.blur:blur",
+        lambda blur: attrs.evolve(NEIGHBORS, copies=4) if blur.mode == "zoom" else NEIGHBORS,
         text=_blur_values,
-        why=_ALONE,
-        traits=lambda blur: attrs.evolve(NEIGHBORS, copies=4) if blur.mode == "zoom" else NEIGHBORS,
     ),
     Pixellate: _neighbors("spatial.pixellate:filter_pixellate", _STYLIZES),
     Vignette: _neighbors("spatial.vignette:filter_vignette"),
