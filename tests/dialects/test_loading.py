@@ -6,12 +6,15 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from multidict import CIMultiDict
 
 import imgsvc_core as imgsvc
+from imgsvc_core.errors import SpecError
 from imgsvc_urls import dialects
+from imgsvc_urls.dialects.imagor import Imagor
 from imgsvc_urls.dialects.imgproxy import Imgproxy
 from imgsvc_urls.dialects.thumbor import Thumbor
 from imgsvc_urls.errors import DialectError
@@ -27,6 +30,15 @@ class Other:
     def parse(self, request):
         raise DialectError(f"{self.word} reads nothing", status=418)
 """
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"), [(Imagor, "unsafe"), (Imgproxy, "allow_security_options"), (Thumbor, "unsafe")]
+)
+def test_settings_in_the_wrong_place_are_not_shown_as_they_may_be_secrets(dialect: Any, name: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        dialect(**{name: "canary"})
+    assert "canary" not in str(caught.value)
 
 
 def test_ours_are_installed() -> None:

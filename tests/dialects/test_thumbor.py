@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.errors import CorruptImage, EmptySource, ImgsvcError, SourceUnreachable
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Trim
 from imgsvc_urls import OriginSource, UrlSource
@@ -23,7 +24,7 @@ from imgsvc_urls.dialects.building import truncated_blur
 from imgsvc_urls.dialects.thumbor import Thumbor, ThumborUrl, sign
 from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_urls.dialects.translating import translate
-from imgsvc_urls.errors import DialectError
+from imgsvc_urls.errors import DialectError, SourceRefused
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
 from tests.support import photos
 
@@ -806,3 +807,21 @@ def test_parts_of_scaled_jpegs_reach_their_edges(
     spec = translate(url("/".join(filter(None, [f"{width}x{height}", place]))), mosaic(*source))
     made = imgsvc.process(mosaic(*source), spec).output
     assert (made.width, made.height) == (width, height)
+
+
+def test_the_filter_stretch_crops_nothing() -> None:
+    assert document(url("300x200/filters:stretch()")) == document(url("stretch/300x200"))
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (EmptySource("no bytes"), 502),
+        (CorruptImage("damaged"), 400),
+        (SourceRefused("denied", status=403), 404),
+        (SourceUnreachable("no route"), 500),
+        (SourceUnreachable("too late", failure="timed_out"), 504),
+    ],
+)
+def test_statuses_of_sources_that_cannot_be_used(error: ImgsvcError, status: int) -> None:
+    assert url("300x200").failure_status(error) == status
