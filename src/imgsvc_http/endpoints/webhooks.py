@@ -113,7 +113,7 @@ _QUERY = {
     ),
     "start": _Query("Accepted at this time or later: UTC, ISO 8601.", _MOMENT, _DATE, _moment),
     "end": _Query("Accepted at this time or earlier: UTC, ISO 8601.", _MOMENT, _DATE, _end),
-    "offset": _number("How many to skip.", Integer(0, 10**9)),
+    "offset": _number("How many to skip. A million takes about a second.", Integer(0, 10**9)),
     "limit": _number("How many to return.", Integer(1, 100), default=50),
 }
 _ARGUMENTS = {"status": "statuses"}
