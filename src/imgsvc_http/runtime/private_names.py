@@ -17,9 +17,18 @@ from multipart import MultipartSegment, PushMultipartParser
 
 
 class ClientHandler(web.RequestHandler):
-    """A connection of a client, whose state can be asked for."""
+    """A connection of a client, whose state can be asked for, and whose requests learn of broken bodies."""
 
     __slots__ = ()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes. If they cannot be parsed, the body that they belong to is not waited for any longer."""
+        super().data_received(data)
+        if not self._messages or not isinstance(failure := self._messages[-1][0], web_protocol._ErrInfo):
+            return
+        request = self._current_request
+        if request is not None and not request.content.is_eof():
+            request._cancel(web.RequestPayloadError(failure.message))
 
     @property
     def used(self) -> bool:

@@ -52,6 +52,26 @@ def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> No
     assert "Python" not in headers["Server"]
 
 
+def test_a_body_that_breaks_while_it_is_read_is_answered_at_once(service: Service) -> None:
+    head = (
+        f"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.key}\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+    )
+    with (
+        socket.create_connection(("localhost", service.port), timeout=30) as plain,
+        service.tls.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        connection.sendall(head.encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100")  # the body is waited for
+        connection.sendall(b"2\r\n{}\r\n")
+        connection.sendall(b"no number\r\n")
+        with http.client.HTTPResponse(connection) as answer:
+            answer.begin()
+            assert (answer.status, json.load(answer)["error"]) == (400, "broken_body")
+            assert answer.getheader("Connection") == "close"
+        assert connection.recv(1000) == b""  # no second answer
+
+
 @pytest.mark.parametrize("first", [b"OPTIONS *", b"CONNECT example.org:443"])
 def test_a_target_that_is_no_path_is_no_endpoint(first: bytes, service: Service) -> None:
     """It counts as any other request."""
