@@ -1,7 +1,8 @@
 """Show what ``auto.enhance`` does to what people upload: each picture before and after.
 
-``python -m benchmarks.enhance sheet.png`` draws products, photographs on white, screenshots, scans, logos and
-graphics, and puts them beside their enhanced copies. The caption is the mean change in levels of 255.
+It draws products, photographs on white, screenshots, scans, logos and graphics, and puts them beside their
+enhanced copies into ``build/enhanced.png``, or into another file that is named. The caption is the mean
+change in levels of 255.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ TEXT = "The quick brown fox jumps over the lazy dog. " * 12
 INKS = ("#202124", "#1a73e8", "#d93025", "#188038", "#f9ab00")
 
 
-def main(target: str) -> int:
+def main(target: str = "build/enhanced.png") -> int:
+    """Write the sheet."""
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
     cells = []
     for name, picture in _pictures():
         before = np.asarray(picture.convert("RGB"))

@@ -94,7 +94,7 @@ WAYS = (
     ),
     Way(
         "WebP written by Pillow", "libvips", "6mp.jpg", _resize(720, 588, "webp"),
-        _without(webp, "_MOST_IN_ARRAY", 0),
+        _without(webp, "_MOST_COPIED", 0),
     ),
     Way(
         "frames reduced together", "one by one", "20frames.gif", _resize(240, 196, "webp"),
