@@ -37,13 +37,12 @@ from imgsvc_http.server.connection_rate import ConnectionRate
 from imgsvc_http.server.listener import Listener, listen
 from imgsvc_http.server.metrics_port import serving_metrics
 from imgsvc_http.server.supervisor import Signals, Supervisor
-from imgsvc_http.services import SERVICES, connections_of
+from imgsvc_http.services import SERVICES, connections_of, prepare_machine
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.settings.sections import temporary_state_folder
 from imgsvc_http.state import first_account
-from imgsvc_http.state.folder import check_scratch, locked, make_private
+from imgsvc_http.state.folder import locked
 from imgsvc_http.state.opening import prepare_state
-from imgsvc_http.storage.source_files import check_files_in_memory
 from imgsvc_http.workers.forking import begin_forkserver
 
 _log = logging.getLogger(__name__)
@@ -86,9 +85,7 @@ def serve(
         ImgsvcError: the settings cannot be used, or a process cannot start.
     """
     os.umask(0o077)  # files in the state folder are readable by their owner only
-    make_private(settings.server.state_folder)
-    check_scratch(settings.server.scratch)
-    check_files_in_memory()
+    prepare_machine(settings.server)
     if settings.server.state_folder == temporary_state_folder():
         _log.warning(
             "The state is in %s, as there is no home folder: set server.state_folder to keep it.",

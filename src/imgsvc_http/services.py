@@ -38,7 +38,7 @@ from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.runtime.shares import Shares
-from imgsvc_http.settings import Settings, sizing_of
+from imgsvc_http.settings import ServerSettings, Settings, sizing_of
 from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import accounts, lease, presets, reservations
 from imgsvc_http.state.database import Database
@@ -99,6 +99,19 @@ class Services:
 SERVICES = web.AppKey("services", Services)
 
 
+def prepare_machine(server: ServerSettings) -> None:
+    """Make the folders of the service, and see that other processes can open files that are in memory.
+
+    Raises:
+        SpecError: a folder cannot be used.
+        TargetError: the disk of the folder for temporary files is full.
+        MachineFailed: there is no /proc, or it is hidden from this user.
+    """
+    make_private(server.state_folder)
+    check_scratch(server.scratch)
+    check_files_in_memory()
+
+
 @contextlib.asynccontextmanager
 async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[NodeProcess]:
     """Use the state folder alone during the block, with a database that is up to date.
@@ -106,9 +119,7 @@ async def own_state(settings: Settings, process: NodeProcess) -> AsyncIterator[N
     The process that it gives knows what commands change.
     """
     folder = settings.server.state_folder
-    make_private(folder)
-    check_scratch(settings.server.scratch)
-    check_files_in_memory()
+    prepare_machine(settings.server)
     with locked(folder):
         await run_in_daemon_thread(prepare_state, settings)
         yield attrs.evolve(process, changes=ChangeMark(folder))

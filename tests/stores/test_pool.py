@@ -46,6 +46,31 @@ async def _server(pause: Pause = _no_pause) -> AsyncIterator[tuple[str, set[asyn
         await runner.cleanup()
 
 
+@contextlib.asynccontextmanager
+async def _given_up(
+    provider: str, keyfile: dict[str, str]
+) -> AsyncIterator[tuple[stores.Store, asyncio.Task[str], asyncio.Event, set[asyncio.BaseTransport]]]:
+    """A store whose first write was cancelled while the server held its first request back.
+
+    Gives the store, the write, the event on which the server goes on, and the connections.
+    """
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def pause(request: web.Request) -> None:
+        asked.set()
+        await go.wait()
+
+    async with (
+        _server(pause) as (url, connections),
+        stores.StorePool(endpoints=endpoints(provider, url)) as pool,
+    ):
+        store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
+        write = asyncio.create_task(store.put(_ITEM))
+        await asked.wait()
+        write.cancel()
+        yield store, write, go, connections
+
+
 async def _all_closed(connections: set[asyncio.BaseTransport]) -> bool:
     """Whether all connections are closed, which takes a moment to come here."""
     for _ in range(3000):
@@ -92,20 +117,7 @@ def test_who_comes_while_another_gives_up_is_not_given_up_too(
     provider: str, keyfile: dict[str, str], rounds: int
 ) -> None:
     async def run() -> None:
-        asked, go = asyncio.Event(), asyncio.Event()
-
-        async def pause(request: web.Request) -> None:
-            asked.set()
-            await go.wait()
-
-        async with (
-            _server(pause) as (url, _),
-            stores.StorePool(endpoints=endpoints(provider, url)) as pool,
-        ):
-            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
-            first = asyncio.create_task(store.put(_ITEM))
-            await asked.wait()
-            first.cancel()
+        async with _given_up(provider, keyfile) as (store, first, go, _):
             for _ in range(rounds):
                 await asyncio.sleep(0)
             asyncio.get_running_loop().call_later(0.05, go.set)
@@ -120,20 +132,7 @@ def test_a_session_for_which_nobody_waits_any_longer_is_not_opened(
     provider: str, keyfile: dict[str, str]
 ) -> None:
     async def run() -> None:
-        asked, go = asyncio.Event(), asyncio.Event()
-
-        async def pause(request: web.Request) -> None:
-            asked.set()
-            await go.wait()
-
-        async with (
-            _server(pause) as (url, connections),
-            stores.StorePool(endpoints=endpoints(provider, url)) as pool,
-        ):
-            store = stores.open_store(document(provider), keyfiles={"ours": keyfile}, pool=pool, seconds=60)
-            write = asyncio.create_task(store.put(_ITEM))
-            await asked.wait()
-            write.cancel()
+        async with _given_up(provider, keyfile) as (_, _, go, connections):
             async with asyncio.timeout(10):
                 assert await _all_closed(connections)
             go.set()

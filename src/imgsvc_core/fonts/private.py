@@ -67,7 +67,7 @@ def _root() -> Path:
     text = _configuration(folders)
     name = f"fonts-{zlib.crc32(text.encode()):08x}"
     for folder in (_cache_folder, _temporary_folder):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, RuntimeError):
             root = folder() / name
             return root if _has(root, text) else _made(root, folders, text)
     return _made(None, folders, text)
@@ -111,12 +111,13 @@ def _outermost(folders: Sequence[str]) -> list[str]:
 
 
 def _cache_folder() -> Path:
-    """Return a folder of this user for caches."""
+    """Return a folder of this user for caches.
+
+    Raises:
+        RuntimeError: the user has no home folder.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    base = base if base.startswith("/") else os.path.expanduser("~/.cache")
-    if not base.startswith("/"):
-        raise FileNotFoundError("the user has no home folder")
-    folder = Path(base, "imgsvc")
+    folder = Path(base if base.startswith("/") else "~/.cache", "imgsvc").expanduser()
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

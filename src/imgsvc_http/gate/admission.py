@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import attrs
-from aiohttp import HttpVersion10
+from aiohttp import HttpVersion10, web
 
 from imgsvc_http.answering.errors import Refusal, refusal
 from imgsvc_http.gate.addresses import client_network
@@ -58,6 +58,7 @@ async def admit(call: Call, access: Access) -> Ticket:
     services = call.services
     principal, failed = None, None
     try:
+        _check_http(call.request)
         principal = await _principal(call, access)
     except Exception as error:  # a stranger, or the database cannot be reached; the answer tells the rate
         failed = error
@@ -94,13 +95,17 @@ async def admit(call: Call, access: Access) -> Ticket:
     return ticket
 
 
+def _check_http(request: web.Request) -> None:
+    """Refuse what the parser lets through although it is no valid HTTP/1.1."""
+    if request.version < HttpVersion10:  # its first line has no version
+        speak_http_1_1(request)
+        raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
+    if request.headers.get("Transfer-Encoding") == "":  # which proxies may understand otherwise
+        raise refusal("invalid_http", reason="its Transfer-Encoding is empty")
+
+
 async def _principal(call: Call, access: Access) -> Principal | None:
     """Return who calls, by an API key or as the endpoint has it. Nobody asks who sends a probe."""
-    if call.request.version < HttpVersion10:  # what the parser takes a first line without a version for
-        speak_http_1_1(call.request)
-        raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
-    if call.request.headers.get("Transfer-Encoding") == "":  # which proxies may understand otherwise
-        raise refusal("invalid_http", reason="its Transfer-Encoding is empty")
     if access.authenticate is not None:
         return await access.authenticate(call)
     given = call.request.headers.getall("Authorization", ())
