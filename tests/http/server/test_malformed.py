@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
+from imgsvc_http.runtime.private_names import ClientHandler
 from tests.http.calls import RATE_HEADERS
 from tests.http.service_process import Service, running
 
@@ -70,6 +73,36 @@ def test_a_body_that_breaks_while_it_is_read_is_answered_at_once(service: Servic
             assert (answer.status, json.load(answer)["error"]) == (400, "broken_body")
             assert answer.getheader("Connection") == "close"
         assert connection.recv(1000) == b""  # no second answer
+
+
+def test_noise_after_a_whole_body_does_not_break_it() -> None:
+    async def run() -> bytes:
+        arrived, noise = asyncio.Event(), asyncio.Event()
+
+        class Noticing(ClientHandler):
+            def data_received(self, data: bytes) -> None:
+                super().data_received(data)
+                if data.startswith(b"noise"):
+                    noise.set()
+
+        async def handle(request: web.BaseRequest) -> web.Response:
+            arrived.set()
+            await noise.wait()
+            return web.Response(body=await request.read())
+
+        loop, server = asyncio.get_running_loop(), web.Server(handle)
+        listening = await loop.create_server(lambda: Noticing(server, loop=loop), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+        await arrived.wait()
+        writer.write(b"noise\r\n\r\n")
+        answer = await reader.readuntil(b"body")
+        writer.close()
+        listening.close()
+        await server.shutdown()
+        return answer
+
+    assert asyncio.run(run()).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("first", [b"OPTIONS *", b"CONNECT example.org:443"])
