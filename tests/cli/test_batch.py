@@ -17,7 +17,7 @@ import pytest
 
 from imgsvc_batch import Progress
 from imgsvc_cli import app, printing
-from imgsvc_cli.commands.batch import _status
+from imgsvc_cli.batch_display import _status
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, forked_python
 
@@ -134,7 +134,7 @@ def test_the_time_that_is_left(seconds: float, shown: str) -> None:
 
 
 def test_without_a_terminal_lines_tell_the_progress(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imgsvc_cli.commands.batch._LINE_SECONDS", 0)
+    monkeypatch.setattr("imgsvc_cli.batch_display._LINE_SECONDS", 0)
     done = run(folder, "in", "out", "--spec", "spec.json")
     assert re.search(r"^\d of 7.*, \d failed, \d+\.\d/s", done.stderr, re.MULTILINE)
     assert "failed" not in done.stdout
