@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from imgsvc_http.answering.headers import HeaderNames
+from imgsvc_http.answering.json_schema import failure_schema
 from imgsvc_http.endpoints import openapi, playground
 from imgsvc_http.endpoints.routes import ROUTES
 
@@ -49,7 +50,7 @@ def types() -> str:
 
 def used() -> dict[str, Any]:
     """Return the part of the OpenAPI document that the pages use."""
-    document = openapi.document((*ROUTES, *playground.routes(enabled=True)), "", HeaderNames("X-Svc"))
+    document = openapi.in_full((*ROUTES, *playground.routes(enabled=True)), "", HeaderNames("X-Svc"))
     paths: dict[str, dict[str, Any]] = {}
     for method, path in sorted(CALLS):
         paths.setdefault(path, {})[method] = _successes(document["paths"][path][method])
@@ -57,7 +58,7 @@ def used() -> dict[str, Any]:
         "openapi": document["openapi"],
         "info": {"title": document["info"]["title"], "version": ""},
         "paths": paths,
-        "components": _undescribed({"schemas": document["components"]["schemas"]}),
+        "components": {"schemas": {"Failure": _undescribed(failure_schema())}},
     }
 
 
@@ -72,12 +73,12 @@ def _successes(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _undescribed(schema: Any) -> Any:
-    """Return a schema without its descriptions, so that a change of words leaves the types as they are."""
+    """Return a schema without its words, so that a change of them leaves the types as they are."""
     if isinstance(schema, Mapping):
         return {
             key: _undescribed(value)
             for key, value in schema.items()
-            if not (key in ("description", "format") and isinstance(value, str))
+            if not (key in ("title", "description", "format") and isinstance(value, str))
         }
     return [_undescribed(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 

@@ -9,7 +9,7 @@ from tables import NOTHING, table
 
 import imgsvc_core as imgsvc
 from imgsvc_http.answering.headers import HeaderNames
-from imgsvc_http.endpoints.openapi import document
+from imgsvc_http.endpoints.openapi import in_full
 from imgsvc_http.endpoints.routes import ROUTES
 from imgsvc_http.routing import Route
 from imgsvc_http.settings import Settings
@@ -29,7 +29,7 @@ _ELSEWHERE = {
 def calls(tag: str) -> str:
     """Return one section for each call of a tag."""
     names = HeaderNames(Settings().server.header_prefix)
-    described = document(ROUTES, "", names)
+    described = in_full(ROUTES, "", names)
     routes = {(route.path, route.method.lower()): route for route in ROUTES}
     parts = []
     for path, methods in described["paths"].items():
@@ -59,7 +59,7 @@ def _parts(call: Mapping[str, Any]) -> Iterator[str]:
     failures = []
     for status, reply in call["responses"].items():
         schemas = [content["schema"] for content in reply.get("content", {}).values()]
-        if schemas and "$ref" in schemas[0]:
+        if schemas and schemas[0].get("title") == "Failure":
             failures.append(f"`{status}` {reply['description'].rstrip('.')}")
             continue
         rows = list(_rows(schemas[0])) if schemas else []
@@ -101,10 +101,14 @@ def _rows(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str,
 def _type(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return str(schema["const"]).lower()
-    if "anyOf" in schema:
-        return "object" if any("object" in str(item.get("type")) for item in schema["anyOf"]) else NOTHING
-    kinds = schema.get("type", NOTHING)
-    return " or ".join(kind for kind in ([kinds] if isinstance(kinds, str) else kinds) if kind != "null")
+    return " or ".join(kind for kind in dict.fromkeys(_types(schema)) if kind != "null") or NOTHING
+
+
+def _types(schema: Mapping[str, Any]) -> Iterator[str]:
+    kinds = schema.get("type", ())
+    yield from [kinds] if isinstance(kinds, str) else kinds
+    for alternative in schema.get("anyOf", ()):
+        yield from _types(alternative)
 
 
 def _sentence(text: str) -> str:

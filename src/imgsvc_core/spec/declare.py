@@ -140,7 +140,8 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "oneOf" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return {**schema, "type": [schema["type"], "null"], **words}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return {**schema, "type": [*types, "null"], **words}
 
 
 def param(

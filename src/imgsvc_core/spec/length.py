@@ -69,8 +69,12 @@ class LengthKind(Kind):
         return str(value) if value.percent else int(value.amount)
 
     def schema(self) -> dict[str, Any]:
-        pixels = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
-        return {"anyOf": [pixels, {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}]}
+        return {
+            "type": ["integer", "string"],
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "pattern": f"^{_PERCENT.pattern}$",
+        }
 
 
 def scaled_pixels(length: float, density: float) -> int:

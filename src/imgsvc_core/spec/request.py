@@ -90,10 +90,16 @@ class FilterKind(Kind):
     def schema(self) -> dict[str, Any]:
         filters = {item.key: or_null(operation_schema(item)) for item in FILTERS}
         one = {"type": "object", "properties": filters, "additionalProperties": False}
+        only = {"oneOf": [given(name) for name in filters]}
         several = {
             "type": "array",
             "title": "Filters in the order of the array",
-            "items": {**one, "oneOf": [given(name) for name in filters]},
+            "items": {
+                **one,
+                "title": "Filter",
+                "if": {},
+                "then": only,
+            },  # generators of clients know no `then`
         }
         return {
             "anyOf": [{**one, "title": "Filters in the fixed order", "maxProperties": len(filters)}, several]
@@ -116,7 +122,7 @@ class _NothingBesideCodedPixels:
 
     def schema(self, otherwise: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return the same condition in JSON Schema, and what holds ``otherwise``."""
-        nothing = {"type": ["null", "array", "object"], "maxItems": 0, "maxProperties": 0}
+        nothing = {"maxItems": 0, "maxProperties": 0}
         operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
         then = {"properties": operations | dict.fromkeys((_OLD_NAME, *LISTS), nothing)}
         found = dict(otherwise)

@@ -66,7 +66,7 @@ class Image:
 
 
 @attrs.frozen(kw_only=True)
-class Output(Image):
+class ResultImage(Image):
     """The facts of a result, and where it is; with ``quality`` and ``subsample`` if its format has them."""
 
     url: str = documented("Where the result is.", schema=_URI)
@@ -135,7 +135,7 @@ class Result:
 
     id: str = documented("Id of the request.", schema=_ID)
     input: Image
-    output: Output = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
+    output: ResultImage = documented("The result.", schema=_LOSSY_HAVE_QUALITY)
     timing: Timing
     notes: tuple[str, ...] = documented(
         "Losses because of the format of the result (frames, transparency, colors), and ignored fields.",

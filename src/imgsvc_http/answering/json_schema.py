@@ -48,7 +48,8 @@ def header_parameter(name: str, doc: str) -> Parameter:
 
 def body_schema(answer: type[attrs.AttrsInstance] | None) -> Schema:
     """Return the schema of a successful body: ``success``, ``code`` and the fields of an answer."""
-    return _enveloped({"const": True}, {"type": "integer"}, {} if answer is None else schema_of(answer))
+    schema = {"title": "Success"} if answer is None else schema_of(answer)
+    return _enveloped({"const": True}, {"type": "integer"}, schema)
 
 
 def failure_schema() -> Schema:
@@ -70,6 +71,7 @@ def schema_of(cls: type[attrs.AttrsInstance]) -> Schema:
     hints, fields = get_type_hints(cls), attrs.fields(cls)
     return {
         "type": "object",
+        "title": cls.__name__,
         "description": inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].replace("\n", " "),
         "properties": {field.name: _field(field, hints[field.name]) for field in fields},
         "required": [field.name for field in fields if field.default is attrs.NOTHING],

@@ -14,6 +14,7 @@ import imgsvc_core
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.answering.json_schema import FILE, Parameter, body_schema, failure_schema
 from imgsvc_http.call import Call
+from imgsvc_http.endpoints.components import with_components
 from imgsvc_http.receiving import idempotency
 from imgsvc_http.routing import Route
 
@@ -48,7 +49,12 @@ def description_of(routes: Sequence[Route], base_url: str, names: HeaderNames) -
 
 
 def document(routes: Sequence[Route], base_url: str, names: HeaderNames) -> dict[str, Any]:
-    """Return the description of the routes of a service at an address."""
+    """Return the description of the routes of a service at an address, which refers to its components."""
+    return with_components(in_full(routes, base_url, names))
+
+
+def in_full(routes: Sequence[Route], base_url: str, names: HeaderNames) -> dict[str, Any]:
+    """Return the description with all that belongs to a call in its place."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, names)
@@ -62,9 +68,9 @@ def document(routes: Sequence[Route], base_url: str, names: HeaderNames) -> dict
         },
         "servers": [{"url": base_url}],
         "security": [{"basic": []}, {"bearer": []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
         "paths": paths,
         "components": {
-            "schemas": {"Failure": failure_schema()},
             "securitySchemes": {
                 "basic": {
                     "type": "http",
@@ -131,7 +137,7 @@ def _failure(status: int, headers: Mapping[str, str], *, binary: bool) -> dict[s
     if status in _RETRY:
         headers = {**headers, _RETRY_AFTER: "Seconds after which to try again."}
     note = "; in binary mode without a body, all in the metadata header" if binary else ""
-    contents: dict[str, Any] = {"application/json": {"$ref": "#/components/schemas/Failure"}}
+    contents: dict[str, Any] = {"application/json": failure_schema()}
     if binary:
         contents["application/octet-stream"] = _EMPTY
     return _response(f"{_NAMES.get(status, HTTPStatus(status).phrase)}{note}.", headers, contents)

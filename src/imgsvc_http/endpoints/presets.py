@@ -74,11 +74,14 @@ async def delete(call: Call) -> DeletedPreset:
     return DeletedPreset(name=name)
 
 
-def _without_rules(schema: Any) -> Any:
-    """Return a JSON Schema without required parameters and rules between them."""
-    if isinstance(schema, Mapping):
-        return {key: _without_rules(part) for key, part in schema.items() if key not in ("required", "allOf")}
-    return [_without_rules(part) for part in schema] if isinstance(schema, list) else schema
+def _in_preset(schema: Any) -> Any:
+    """Return a JSON Schema without required parameters and rules between them, under titles of its own."""
+    if isinstance(schema, list):
+        return [_in_preset(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: _in_preset(part) for key, part in schema.items() if key not in ("required", "allOf")}
+    return {**kept, "title": f"{kept['title']} in preset"} if isinstance(kept.get("title"), str) else kept
 
 
 _NAME = Parameter(
@@ -99,7 +102,7 @@ ROUTES = (
     Route(
         "PUT", _ONE, put, "Keep a preset", "Presets",
         answer=PresetAnswer, scope="account", parameters=(_NAME,),
-        bodies={"application/json": _without_rules(request_object())},
+        bodies={"application/json": _in_preset({"title": "Request", **request_object()})},
     ),
     Route(
         "DELETE", _ONE, delete, "Delete a preset", "Presets",

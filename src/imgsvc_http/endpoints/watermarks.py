@@ -20,7 +20,7 @@ from imgsvc_http.workers.tasks import Inspect
 
 
 @attrs.frozen(kw_only=True)
-class Watermark:
+class UploadedWatermark:
     """A picture that requests refer to by its id."""
 
     id: str
@@ -34,7 +34,7 @@ class Watermark:
     created_at: datetime
 
     @classmethod
-    def of(cls, kept: watermarks.KeptWatermark) -> Watermark:
+    def of(cls, kept: watermarks.KeptWatermark) -> UploadedWatermark:
         """Return what is shown of a watermark."""
         facts = {name: kept.info[name] for name in attrs.fields_dict(cls) if name in kept.info}
         return cls(id=kept.id, created_at=kept.created_at, **facts)
@@ -44,14 +44,14 @@ class Watermark:
 class WatermarkAnswer:
     """The watermark."""
 
-    watermark: Watermark
+    watermark: UploadedWatermark
 
 
 @attrs.frozen(kw_only=True)
 class WatermarksAnswer:
     """All watermarks of the account, oldest first."""
 
-    watermarks: tuple[Watermark, ...]
+    watermarks: tuple[UploadedWatermark, ...]
 
 
 async def create(call: Call) -> Response:
@@ -82,14 +82,14 @@ async def create(call: Call) -> Response:
 
 
 def _created(kept: watermarks.KeptWatermark) -> Response:
-    return success(WatermarkAnswer(watermark=Watermark.of(kept)), HTTPStatus.CREATED)
+    return success(WatermarkAnswer(watermark=UploadedWatermark.of(kept)), HTTPStatus.CREATED)
 
 
 ROUTES = collection_routes(
     "watermark",
     watermarks.WATERMARKS,
     create,
-    shown=Watermark.of,
+    shown=UploadedWatermark.of,
     one=WatermarkAnswer,
     many=WatermarksAnswer,
     bodies={"multipart/form-data": form_schema()},

@@ -17,7 +17,7 @@ from imgsvc_http.answering.json_schema import Parameter, path_parameter
 from imgsvc_http.call import Call
 from imgsvc_http.routing import Route
 from imgsvc_http.webhooks import records
-from imgsvc_http.webhooks.records import STATUSES, Webhook
+from imgsvc_http.webhooks.records import STATUSES, WebhookRecord
 
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 
@@ -26,14 +26,14 @@ _DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
 class WebhookAnswer:
     """The webhook."""
 
-    webhook: Webhook
+    webhook: WebhookRecord
 
 
 @attrs.frozen(kw_only=True)
 class WebhooksAnswer:
     """Webhooks of the account, newest first."""
 
-    webhooks: tuple[Webhook, ...]
+    webhooks: tuple[WebhookRecord, ...]
 
 
 async def list_some(call: Call) -> WebhooksAnswer:

@@ -77,12 +77,10 @@ _HEADERS_SCHEMA = {
     "maxProperties": _MOST_HEADERS,
 }
 
+_NAME_SCHEMA = {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"}
 _PRESET_SCHEMA = {
-    "type": ["string", "array", "null"],
     "description": "Presets to begin with: one name, or several. Later ones win.",
-    "pattern": f"^{PRESET_NAME.pattern}$",
-    "items": {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"},
-    "uniqueItems": True,
+    "anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "uniqueItems": True}, {"type": "null"}],
 }
 
 
@@ -276,7 +274,7 @@ def request_body_schema(*, fetching: bool) -> dict[str, Any]:
         "store": or_null(store_schema()),
         "cdn": or_null(operation_schema(CdnOptions)),
     }
-    schema = {**core, "properties": properties}
+    schema = {"title": "Fetch request" if fetching else "Upload request", **core, "properties": properties}
     return {**schema, "required": ["url"]} if fetching else schema
 
 
@@ -284,6 +282,7 @@ def limits_schema() -> dict[str, Any]:
     """Return the JSON Schema of the limits that a request may lower."""
     return {
         "type": "object",
+        "title": "Limits",
         "description": f"{doc(Limits).partition('.')[0]}. No limit can be larger than that of the service.",
         "properties": {
             field.name: {

@@ -46,7 +46,7 @@ class Attempt:
 
 
 @attrs.frozen(kw_only=True)
-class Webhook:
+class WebhookRecord:
     """An asynchronous request and its notification."""
 
     id: str = documented("Id of the request.", schema={"format": "uuid"})
@@ -94,7 +94,7 @@ class Work:
 
 # Without the mapping to objects, which costs more than the database itself.
 _TABLE = cast(Table, WebhookRow.__table__)
-_COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(Webhook))
+_COLUMNS = tuple(_TABLE.c[field.name] for field in attrs.fields(WebhookRecord))
 _WORK = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.status.in_(UNSETTLED))
 _UNCOUNT = (
     update(_TABLE)
@@ -219,14 +219,14 @@ def retry(
     return True
 
 
-def _webhook(row: Mapping[Any, Any]) -> Webhook:
+def _webhook(row: Mapping[Any, Any]) -> WebhookRecord:
     kept = row["attempts"] or ()
     attempts = tuple(Attempt(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in kept)
-    return Webhook(**{**row, "attempts": attempts})
+    return WebhookRecord(**{**row, "attempts": attempts})
 
 
 @reading
-def get(connection: Connection, account_id: str | None, id_: str) -> Webhook | None:
+def get(connection: Connection, account_id: str | None, id_: str) -> WebhookRecord | None:
     """Return a webhook of an account, or of any account."""
     query = select(*_COLUMNS).where(_TABLE.c.id == id_)
     if account_id is not None:
@@ -245,7 +245,7 @@ def list_some(
     end: datetime | None = None,
     offset: int = 0,
     limit: int = 50,
-) -> list[Webhook]:
+) -> list[WebhookRecord]:
     """Return webhooks of one or all accounts, newest first.
 
     ``statuses``, ``start`` and ``end`` narrow them. The offset is skipped in an index for each status, so

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,9 @@ from imgsvc_http.endpoints.routes import ROUTES
 from tests.http.service_process import Service, running
 from tests.support import encoded
 
-DOCUMENT: dict[str, Any] = openapi.document(ROUTES, "https://localhost", HeaderNames("X-Svc"))
+_OF: Any = (ROUTES, "https://localhost", HeaderNames("X-Svc"))
+DOCUMENT: dict[str, Any] = openapi.document(*_OF)
+IN_FULL: dict[str, Any] = openapi.in_full(*_OF)
 
 
 def without(rules: list[Any], document: Any) -> Any:
@@ -69,6 +73,78 @@ def test_the_document_is_valid() -> None:
     validate(DOCUMENT)
 
 
+def in_place(value: Any) -> Any:
+    """Return a part of the document with each component where it is referred to."""
+    if isinstance(value, list):
+        return [in_place(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        _, _, kind, name = value["$ref"].split("/")
+        return in_place(DOCUMENT["components"][kind][name]) | {
+            key: item for key, item in value.items() if key != "$ref"
+        }
+    found = {key: in_place(item) for key, item in value.items()}
+    match found:
+        case {"anyOf": [{"title": str(), "type": "object"} as known, {"type": "null"}], **rest}:
+            return {**known, "type": ["object", "null"], **rest}
+    return found
+
+
+def test_components_say_what_calls_would_say_without_them() -> None:
+    said, without = (json.loads(json.dumps(document["paths"])) for document in (DOCUMENT, IN_FULL))
+    assert said != without
+    assert in_place(said) == in_place(without)
+
+
+def test_a_generated_client_sends_and_reads_types(service: Service, tmp_path: Path) -> None:
+    """No call is left out of it, and requests, answers and failures have types of their own."""
+    source = tmp_path / "openapi.json"
+    source.write_text(json.dumps(DOCUMENT))
+    command = ["openapi_python_client", "generate", "--path", str(source), "--meta", "none"]
+    run = subprocess.run(
+        [sys.executable, "-m", *command, "--output-path", str(tmp_path / "generated_client")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Endpoint will not be generated" not in run.stdout + run.stderr
+    script = tmp_path / "use.py"
+    script.write_text(_USE)
+    picture = tmp_path / "a.jpg"
+    picture.write_bytes(encoded.jpeg().data)
+    own = [service.url, service.key, str(service.certificate), str(picture)]
+    used = subprocess.run([sys.executable, str(script), *own], capture_output=True, text=True, check=True)
+    assert used.stdout.split() == ["webp", "12", "invalid_parameter", "resize.width"]
+
+
+_USE = """
+import ssl, sys
+from generated_client import AuthenticatedClient, models, types
+from generated_client.api.processing import processing_upload
+
+url, key, certificate, picture = sys.argv[1:]
+context = ssl.create_default_context(cafile=certificate)
+client = AuthenticatedClient(base_url=url, token=key, verify_ssl=context)
+
+def upload(**operations):
+    form = models.ProcessingUploadBody(
+        file=types.File(payload=open(picture, "rb"), file_name="a.jpg"),
+        data=models.UploadRequest(**operations),
+    )
+    return processing_upload.sync(client=client, body=form)
+
+output = models.Output(format_=models.OutputFormatType1.WEBP)
+filters = [models.Filter(sepia=models.Sepia(value=60))]
+done = upload(resize=models.Resize(width=12), filter_=filters, output=output)
+assert isinstance(done, models.Result), done
+print(done.output.format_, done.output.width)
+failed = upload(resize=models.Resize(width=-1))
+assert isinstance(failed, models.Failure), failed
+print(failed.error, failed.errors[0].path)
+"""
+
+
 def test_every_route_is_described() -> None:
     described = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
     assert described == {(route.path, route.method.lower()) for route in ROUTES}
@@ -77,7 +153,7 @@ def test_every_route_is_described() -> None:
 
 
 def test_every_answer_tells_the_rate() -> None:
-    for item in DOCUMENT["paths"].values():
+    for item in IN_FULL["paths"].values():
         for operation in item.values():
             for reply in operation["responses"].values():
                 assert {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} <= set(
@@ -86,7 +162,7 @@ def test_every_answer_tells_the_rate() -> None:
 
 
 def test_what_any_call_may_be_answered_is_described_for_all() -> None:
-    for item in DOCUMENT["paths"].values():
+    for item in IN_FULL["paths"].values():
         for operation in item.values():
             expected = {"400", "403", "429", "500", "503"}
             if operation.get("security") != []:
@@ -98,11 +174,11 @@ def test_what_any_call_may_be_answered_is_described_for_all() -> None:
 
 
 def test_what_is_wrong_with_the_download_of_an_image_is_described() -> None:
-    operation = DOCUMENT["paths"]["/1.0/images/{name}"]["get"]
+    operation = IN_FULL["paths"]["/1.0/images/{name}"]["get"]
     assert {"Range", "If-Match", "If-None-Match"} <= {item["name"] for item in operation["parameters"]}
     for status in ("404", "410", "412", "416"):
         content = operation["responses"][status]["content"]["application/json"]
-        assert content["schema"] == {"$ref": "#/components/schemas/Failure"}
+        assert content["schema"] == failure_schema()
 
 
 def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
@@ -134,7 +210,7 @@ def test_own_headers_begin_as_the_settings_say(tmp_path: Path) -> None:
 
 
 def test_requests_are_described_by_their_declarations() -> None:
-    body = DOCUMENT["paths"]["/1.0/fetch"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    body = IN_FULL["paths"]["/1.0/fetch"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert (
         body["properties"]["filter"]["anyOf"][0]["properties"]["sepia"]["properties"]["value"]["maximum"]
         == 100
