@@ -7,9 +7,9 @@ import itertools
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -19,6 +19,8 @@ from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import is_url, missing_package, object_info, open_filesystem, reason_of, shown_url
 from imgsvc_core.targets import stamp_of
+
+T = TypeVar("T")
 
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 _READ_ONLY = _SUFFIXES - {suffix for row in FORMATS.values() if row.writable for suffix in row.suffixes}
@@ -90,17 +92,34 @@ def find(
             yield Input(key=prefix + Path(part).name, location=part, problem=error.message)
 
 
-def belongs(source: str, key: str, location: str) -> bool:
-    """Return True if an input that was found earlier belongs to this source."""
-    return any(
-        _belongs(part, key.removeprefix(prefix) or _SOURCE_ITSELF, location)
-        for prefix, part in parts_of(source)
-        if key.startswith(prefix)
-    )
+def belonging(source: str) -> Callable[[str, str], bool]:
+    """Return what tells, by key and location, if an input that was found earlier belongs to this source.
+
+    Of several files and folders, it looks only at those at or above the location: there may be thousands.
+    """
+    parts = [(prefix, *split_pattern(part)) for prefix, part in parts_of(source)]
+    by_folder: dict[str, list[tuple[str, str, str]]] = {}
+    for part in parts:
+        by_folder.setdefault(part[1], []).append(part)
+
+    def belongs(key: str, location: str) -> bool:
+        near = parts if len(parts) == 1 else _at_or_above(location, by_folder)
+        return any(
+            _belongs(folder, pattern, key.removeprefix(prefix) or _SOURCE_ITSELF, location)
+            for prefix, folder, pattern in near
+            if key.startswith(prefix)
+        )
+
+    return belongs
 
 
-def _belongs(source: str, key: str, location: str) -> bool:
-    folder, pattern = split_pattern(source)
+def _at_or_above(path: str, by_folder: Mapping[str, Sequence[T]]) -> Iterator[T]:
+    yield from by_folder.get(path, ())
+    while path != (path := os.path.dirname(path)):
+        yield from by_folder.get(path, ())
+
+
+def _belongs(folder: str, pattern: str, key: str, location: str) -> bool:
     if (unlisted := unlistable_folder(key)) is not None:
         return location == (join(folder, unlisted.rstrip("/")) if unlisted else folder)
     if not pattern and location == folder:

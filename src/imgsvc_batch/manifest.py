@@ -13,13 +13,14 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from pathlib import Path, PurePosixPath
 from typing import Self
 
 import attrs
 
 from imgsvc_batch.events import Event, Output
-from imgsvc_batch.inputs import Input, belongs
+from imgsvc_batch.inputs import Input, belonging
 from imgsvc_core import TargetError
 from imgsvc_core.errors import os_reason
 
@@ -86,10 +87,6 @@ class Known:
     def is_input(self, item: Input) -> bool:
         """Return True if the record belongs to this input."""
         return (self.key, self.location) == (item.key, item.location)
-
-    def is_of(self, source: str) -> bool:
-        """Return True if the input lies in a source."""
-        return belongs(source, self.key, self.location)
 
 
 _OF_OUTPUT = tuple(attrs.fields_dict(Output))
@@ -169,7 +166,8 @@ class Manifest:
             self._db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", (source, fingerprint, target))
             if force:
                 rows = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE fingerprint = ?", (fingerprint,))
-                again = [(known.id,) for known in (Known(*row) for row in rows) if known.is_of(source)]
+                belongs = belonging(source)
+                again = [(known.id,) for known in starmap(Known, rows) if belongs(known.key, known.location)]
                 self._db.executemany("UPDATE inputs SET stamp = '', digest = '' WHERE id = ?", again)
 
     @contextlib.contextmanager
@@ -280,7 +278,8 @@ class Manifest:
     def failures_of(self, source: str) -> dict[str, Known]:
         """Return the inputs of a source that failed, by key."""
         rows = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE error != ''")
-        return {known.key: known for known in (Known(*row) for row in rows) if known.is_of(source)}
+        belongs = belonging(source)
+        return {known.key: known for known in starmap(Known, rows) if belongs(known.key, known.location)}
 
     def target(self) -> str | None:
         """Return the target of the last batch."""

@@ -15,7 +15,7 @@ import attrs
 
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.events import FAILED, Event, Output
-from imgsvc_batch.inputs import Input
+from imgsvc_batch.inputs import Input, belonging
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.results import move, remove, taken
 from imgsvc_batch.work import TaskResult
@@ -47,6 +47,7 @@ class Placing:
         self._fingerprint = fingerprint
         self._manifest = manifest
         self._reserved = batch.reserved()
+        self._belongs = belonging(batch.source)
 
     def settle(self, results: Iterable[tuple[Input, TaskResult]]) -> list[Event]:
         """Put the results of inputs into place, and write their outcomes.
@@ -84,7 +85,8 @@ class Placing:
         owner = self._manifest.input_of_output(output.path)
         if owner is not None and owner.is_input(item):
             return _Move(output, staged, place, is_new=False)
-        if owner is not None and owner.is_of(self._batch.source) and owner.digest != event.digest:
+        is_ours = owner is not None and self._belongs(owner.key, owner.location)
+        if owner is not None and is_ours and owner.digest != event.digest:
             if not staged:  # the object was written already, perhaps over the owner's
                 self._manifest.clear_outcome([owner.id])
             raise named_alike(output.path, owner.key)
@@ -92,7 +94,7 @@ class Placing:
             check_reserved(place, self._reserved)
             if os.path.lexists(place) and not self._batch.overwrite and not _is_alike(staged, place):
                 raise taken(place)
-        if owner is not None and not owner.is_of(self._batch.source):
+        if owner is not None and not is_ours:
             self._manifest.clear_outcome([owner.id])
         return _Move(output, staged, place, is_new=True)
 

@@ -11,7 +11,7 @@ import attrs
 
 from imgsvc_batch.arguments import Batch
 from imgsvc_batch.checks import check_same_batch, mode_of, prepare
-from imgsvc_batch.inputs import Input
+from imgsvc_batch.inputs import Input, belonging
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.placing import check_reserved, named_alike
 from imgsvc_batch.results import check_path, taken, unwritable
@@ -46,6 +46,7 @@ class _Names:
         self._fingerprint = fingerprint
         self._manifest = manifest
         self._reserved = batch.reserved()
+        self._belongs = belonging(batch.source)
         self._keys: dict[int, str] = {}  # the first input of each name, by the hash of the name
 
     def problem(self, item: Input) -> str:
@@ -66,7 +67,7 @@ class _Names:
         check_path(path)
         owner = self._manifest.input_of_output(path)
         is_own = owner is not None and owner.is_input(item)
-        if owner is not None and not is_own and owner.is_of(self._batch.source):
+        if owner is not None and not is_own and self._belongs(owner.key, owner.location):
             raise named_alike(path, owner.key)
         if is_url(self._batch.target):
             return

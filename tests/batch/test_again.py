@@ -288,5 +288,5 @@ def test_an_object_has_changed_if_what_its_store_says_has(name: str) -> None:
 
 def test_a_source_that_is_named_has_any_name(tmp_path: Path) -> None:
     named = str(tmp_path / "photo.data")
-    assert inputs.belongs(named, "photo.data", named)
-    assert not inputs.belongs(str(tmp_path), "photo.data", named)
+    assert inputs.belonging(named)("photo.data", named)
+    assert not inputs.belonging(str(tmp_path))("photo.data", named)

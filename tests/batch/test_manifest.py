@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from imgsvc_batch import Event, Manifest
 from imgsvc_batch.events import Output
 from imgsvc_batch.inputs import Input
+from imgsvc_batch.places import parts_of, several
 from imgsvc_core.errors import TargetError
 from tests.support import requires
 
@@ -104,3 +106,16 @@ def test_reading_leaves_no_files(tmp_path: Path) -> None:
     with Manifest(path, reading=True) as manifest:
         assert manifest.totals().inputs == 0
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_failures_of_thousands_of_named_files_are_found_soon(tmp_path: Path) -> None:
+    paths = [f"{tmp_path}/{number % 20}/{number}.jpg" for number in range(2000)]
+    source = several(paths)
+    with Manifest(tmp_path / "manifest.sqlite") as manifest:
+        failed = Event(key="", outcome="failed", bytes=1, error="corrupt_image")
+        for prefix, path in parts_of(source):
+            manifest.record_outcome(Input(key=prefix + Path(path).name, location=path), "fingerprint", failed)
+        manifest.record_outcome(Input(key="0/0.jpg", location="/elsewhere/0/0.jpg"), "fingerprint", failed)
+        began = time.process_time()
+        assert len(manifest.failures_of(source)) == 2000
+        assert time.process_time() - began < 2  # comparing each with all took 12 s
