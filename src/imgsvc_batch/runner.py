@@ -243,8 +243,11 @@ class _Run:
                 stack.callback(self._executor.stop)
                 self._chunk = min(2 * self._job.at_once, self._executor.max_task_inputs)
                 stack.enter_context(_staging(self._batch.staging_folder, private=self._batch.in_place))
+                told_at = self._started
                 while not (interrupted := stop()) and self._step():
-                    on_progress(self._progress())
+                    if time.monotonic() >= told_at + _TICK_SECONDS:
+                        on_progress(self._progress())
+                        told_at = time.monotonic()
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted:

@@ -384,6 +384,15 @@ def test_progress_adds_up(source: Path, target: Path) -> None:
     assert last.rate > 0
 
 
+def test_progress_is_told_a_few_times_a_second(source: Path, target: Path) -> None:
+    picture = next(path for path in source.rglob("*.png"))
+    for number in range(300):
+        shutil.copy(picture, source / f"copy{number}.png")
+    seen: list[Progress] = []
+    summary = go(source, target, on_progress=seen.append, workers=2)
+    assert len(seen) < 2 + 6 * summary.seconds
+
+
 def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path) -> None:
     from imgsvc_batch import Batch
     from imgsvc_batch.previewing import preview
