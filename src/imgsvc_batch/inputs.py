@@ -17,7 +17,15 @@ from imgsvc_batch.places import has_queries, join, parts_of, printable, relative
 from imgsvc_batch.private_names import list_oss
 from imgsvc_core import FORMATS, ImgsvcError, SourceUnreachable
 from imgsvc_core.errors import os_reason
-from imgsvc_core.sources import is_url, missing_package, object_info, open_filesystem, reason_of, shown_url
+from imgsvc_core.sources import (
+    is_url,
+    list_archive,
+    missing_package,
+    object_info,
+    open_filesystem,
+    reason_of,
+    shown_url,
+)
 from imgsvc_core.targets import stamp_of
 
 T = TypeVar("T")
@@ -35,6 +43,7 @@ class Input:
         location: the absolute path or URL.
         size: in bytes.
         stamp: a text that changes with the content; empty if the store has none.
+        member: what finds it in an archive.
         problem: the reason why it cannot be processed, if already known.
     """
 
@@ -42,6 +51,7 @@ class Input:
     location: str
     size: int = 0
     stamp: str = ""
+    member: object = attrs.field(default=None, eq=False, repr=False)
     problem: str = ""
 
 
@@ -206,7 +216,7 @@ def _of_file(path: str, key: str) -> Input:
 def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: bool) -> Iterator[Input]:
     folder, pattern = split_pattern(source)
     fs, root = open_filesystem(folder)
-    if not pattern and fs.isfile(root):
+    if not pattern and root and fs.isfile(root):
         yield _of_object(object_info(fs, root), PurePosixPath(shown_url(root)).name, folder)
         return
     root = root.rstrip("/")
@@ -227,6 +237,9 @@ def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
     """List everything below a folder. S3 and OSS are listed page by page, because a folder may hold millions
     of objects.
     """
+    if (members := list_archive(fs, root)) is not None:
+        yield from members
+        return
     if fs.protocol == "oss":
         found = list_oss(fs, root)
         if (first := next(found, None)) is None:
@@ -254,7 +267,13 @@ def _of_object(info: Mapping[str, Any], key: str, location: str) -> Input:
     if "::" in key:
         problem = f"The name of '{shown_url(location)}' holds '::': rename the object."
         return Input(key=key, location=location, problem=problem)
-    return Input(key=key, location=location, size=int(info.get("size") or 0), stamp=stamp_of_object(info))
+    return Input(
+        key=key,
+        location=location,
+        size=int(info.get("size") or 0),
+        stamp=stamp_of_object(info),
+        member=info.get("member"),
+    )
 
 
 def stamp_of_object(info: Mapping[str, Any]) -> str:

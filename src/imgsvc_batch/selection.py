@@ -63,7 +63,13 @@ class Selection:
         return all(os.path.exists(os.path.join(self._batch.target, path)) for path in paths)
 
     def _task(self, item: Input, *, digest: str = "") -> Task:
-        if self._is_folder:  # the batch decides what is replaced, and not the worker
-            return Task(key=item.key, location=item.location, size=item.size, digest=digest)
-        owned = self._manifest.output_paths(item)
-        return Task(key=item.key, location=item.location, size=item.size, digest=digest, owned=owned)
+        # In folders the batch decides what is replaced, and not the worker.
+        owned = frozenset() if self._is_folder else self._manifest.output_paths(item)
+        return Task(
+            key=item.key,
+            location=item.location,
+            size=item.size,
+            member=item.member,
+            owned=owned,
+            digest=digest,
+        )

@@ -76,12 +76,14 @@ class Task:
         location: its path or URL.
         size: in bytes, as listed.
         owned: the paths of its earlier results, which it may replace.
+        member: what finds it in an archive.
         digest: the SHA-256 that it had when it was processed; an input that still has it is skipped.
     """
 
     key: str
     location: str
     size: int
+    member: object = None
     owned: frozenset[str] = frozenset()
     digest: str = ""
 
@@ -131,7 +133,7 @@ def run_task(
     staged: Mapping[str, str] = {}
     digest = ""
     try:
-        source = open_bytes(task.location, job.limits)
+        source = open_bytes(task.location, job.limits, member=task.member)
         if source.size <= _IN_MEMORY_BYTES:
             source = ByteSource(source.read(), name=source.name)
         event = attrs.evolve(event, bytes=source.size, digest=source.sha256())

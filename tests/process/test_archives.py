@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import time
 import zipfile
@@ -13,7 +14,7 @@ import pytest
 
 from imgsvc_core import Limits
 from imgsvc_core.errors import SourceUnreachable
-from imgsvc_core.sources import open_bytes, open_filesystem
+from imgsvc_core.sources import list_archive, open_bytes, open_filesystem
 
 MEMBERS = {f"folder/{number}.jpg": bytes([number]) * 100_000 for number in range(40)}
 
@@ -157,3 +158,44 @@ def test_a_hard_link_is_to_what_came_before_it(tmp_path: Path) -> None:
             member.size = len(data or b"")
             archive.addfile(member, io.BytesIO(data or b""))
     assert [read(name, path) for name in "ab"] == [b"newer", b"old"]
+
+
+@pytest.mark.parametrize("name", ["pictures.zip", "pictures.tar"])
+def test_many_folders_are_listed_soon(name: str, tmp_path: Path) -> None:
+    members = {f"{number % 600}/{number}.jpg": b"x" for number in range(6000)}
+    pack(tmp_path / name, members)
+    fs, root = open_filesystem(f"{name[-3:]}://::{tmp_path / name}")
+    began = time.process_time()
+    listed = list_archive(fs, root)
+    assert listed is not None
+    assert {facts["name"] for facts in listed} == set(members)
+    below = list_archive(fs, "7")
+    assert below is not None
+    assert all(facts["name"].startswith("7/") for facts in below)
+    assert time.process_time() - began < 2  # comparing each folder with all members took 8 s
+
+
+def test_a_listed_member_of_a_tar_is_read_without_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "pictures.tar"
+    pack(archive, MEMBERS)
+    fs, _ = open_filesystem(f"tar://::{archive}")
+    listed = list_archive(fs, "")
+    assert listed is not None
+    facts = {each["name"]: each for each in listed}
+    headers = []
+    following = tarfile.TarFile.next
+
+    def count(self: tarfile.TarFile) -> tarfile.TarInfo | None:
+        headers.append(self)
+        return following(self)
+
+    monkeypatch.setattr(tarfile.TarFile, "next", count)
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as in a worker, which opens the archive again
+    name = "folder/39.jpg"
+    url = f"tar://{name}::{archive}"
+    assert open_bytes(url, Limits(), member=facts[name]["member"]).read() == MEMBERS[name]
+    assert len(headers) == 1
+    pack(archive, {name: b"other"})
+    assert open_bytes(url, Limits(), member=facts[name]["member"]).read() == b"other"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from imgsvc_core._runtime.public_names import names_later
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.sources.filesystems import open_filesystem
+from imgsvc_core.sources.filesystems import list_archive, open_filesystem
 from imgsvc_core.sources.receiving import is_url, open_bytes
 from imgsvc_core.sources.url_messages import missing_package, reason_of, shown_url
 
@@ -30,6 +30,7 @@ __all__ = [
     "InvalidCoding",
     "TooManyBytes",
     "is_url",
+    "list_archive",
     "missing_package",
     "object_info",
     "open_bytes",

@@ -6,7 +6,7 @@ import functools
 import os
 import posixpath
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -52,20 +52,28 @@ def reading(fs: Any) -> AbstractContextManager[object]:
     return _archive_lock if f"{fs.protocol}://" in _ARCHIVES else nullcontext()
 
 
+def list_archive(fs: Any, folder: str) -> Iterator[dict[str, Any]] | None:
+    """Return the facts of the files below a folder of an archive, or None for another file system.
+
+    fsspec compares each folder with all members. The ``member`` among the facts of a tar lets `fs.open` find
+    it without an index, which each process would have to make of all headers.
+    """
+    return fs.archive_files(folder) if hasattr(fs, "archive_files") else None
+
+
 @functools.lru_cache(_OPEN_ARCHIVES)
-def _open_archive(scheme: str, archive: str, _version: str, _process: int) -> Any:
+def _open_archive(scheme: str, archive: str, version: str, _process: int) -> Any:
     """Return an archive as a file system; a changed one, or one of a parent process, is opened again."""
     import fsspec
 
     if scheme == "tar":
-        return _open_tar(archive)
-    fs = fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
+        return _open_tar(archive, version)
     if scheme == "zip":
-        _name_members_of_zip(fs.zip)
-    return fs
+        return _open_zip(archive)
+    return fsspec.core.url_to_fs(f"{scheme}://::{archive}")[0]
 
 
-def _open_tar(archive: str) -> Any:
+def _open_tar(archive: str, version: str) -> Any:
     """Return an archive whose members have plain names, of which the last one is valid.
 
     fsspec and `TarFile` look for the target of each link in all members, and open what is no file.
@@ -74,22 +82,40 @@ def _open_tar(archive: str) -> Any:
 
     class Tar(TarFileSystem):  # type: ignore[misc]
         def _index(self) -> None:
+            """Make no index before a name is looked up."""
+
+        index = property(lambda self: self.members, lambda *_: None)
+
+        @functools.cached_property
+        def members(self) -> dict[str, tuple[dict[str, Any], int, TarInfo | None]]:
             members: dict[str, TarInfo] = {}
             for member in self.tar:
                 linked = members.get(_plain(member.linkname)) if member.islnk() else None
                 members[_plain(member.name)] = linked or member
             members.pop("", None)
-            self.index = {}
+            index = {}
             for name, member in members.items():
                 target = _followed(members, name)
                 kind = "directory" if target is not None and target.isdir() else "file"
                 facts = {"name": name, "size": target.size if target else 0, "type": kind}
-                self.index[name] = ({**member.get_info(), **facts}, member.offset_data, target)
+                index[name] = ({**member.get_info(), **facts}, member.offset_data, target)
+            return index
 
-        def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
-            if path not in self.index:
-                raise FileNotFoundError(path)
-            target = self.index[path][2]
+        def archive_files(self, folder: str) -> Iterator[dict[str, Any]]:
+            if folder:
+                self.info(folder)  # it may not exist
+            for name, (info, _, target) in self.members.items():
+                if info["type"] == "file" and _is_below(folder, name):
+                    yield {**info, "member": (version, target)}
+
+        def _open(
+            self, path: str, mode: str = "rb", *, member: tuple[str, TarInfo | None] | None = None, **_: Any
+        ) -> Any:
+            if member is None or member[0] != version:
+                if path not in self.members:
+                    raise FileNotFoundError(path)
+                member = version, self.members[path][2]
+            target = member[1]
             if target is None or not target.isreg():
                 raise OSError("it is neither a file nor a link to one")
             return self.tar.extractfile(target)
@@ -105,6 +131,36 @@ def _followed(members: Mapping[str, TarInfo], name: str) -> TarInfo | None:
             return None if member is None or member.islnk() else member
         name = _plain(posixpath.normpath(posixpath.join(posixpath.dirname(name), member.linkname)))
     return None
+
+
+def _open_zip(archive: str) -> Any:
+    """Return an archive whose members have plain names.
+
+    fsspec keeps facts of all members, twice as much as their index, to open one.
+    """
+    from fsspec.implementations.zip import ZipFileSystem
+
+    class Zip(ZipFileSystem):  # type: ignore[misc]
+        def archive_files(self, folder: str) -> Iterator[dict[str, Any]]:
+            if folder:
+                self.info(folder)  # it may not exist
+            for name, member in self.zip.NameToInfo.items():
+                if not member.is_dir() and _is_below(folder, name):
+                    yield {"name": name, "size": member.file_size}
+
+        def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+            try:
+                return self.zip.open(path)
+            except KeyError as error:
+                raise FileNotFoundError(path) from error
+
+    fs = Zip(archive)
+    _name_members_of_zip(fs.zip)
+    return fs
+
+
+def _is_below(folder: str, name: str) -> bool:
+    return not folder or name.startswith(f"{folder}/")
 
 
 def _name_members_of_zip(archive: ZipFile) -> None:

@@ -59,8 +59,12 @@ def is_url(location: object) -> TypeGuard[str]:
     return isinstance(location, str) and ("://" in location or location.startswith("memory:"))
 
 
-def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> ByteSource:
+def open_bytes(
+    source: Source, limits: Limits, *, name: str | None = None, member: object = None
+) -> ByteSource:
     """Return the encoded bytes of a path, bytes, a file object or a URL, within the limits.
+
+    ``member`` is what `list_archive` told of the source.
 
     Raises:
         TypeError: the source is of a type that cannot be read.
@@ -74,7 +78,7 @@ def open_bytes(source: Source, limits: Limits, *, name: str | None = None) -> By
         opened = ByteSource(_in_order(source), name=name or "")
     elif is_url(source):
         last = shown_url(source).rstrip("/").rpartition("/")[2]
-        opened = ByteSource(_fetch(source, limits), name=name or last)
+        opened = ByteSource(_fetch(source, limits, member), name=name or last)
     elif isinstance(source, str | os.PathLike):
         opened = ByteSource(_at(source, limits), name=name or Path(source).name)
     elif hasattr(source, "read"):
@@ -141,14 +145,15 @@ def _at(source: str | os.PathLike[str], limits: Limits) -> Path | bytes:
     return path
 
 
-def _fetch(url: str, limits: Limits) -> bytes:
+def _fetch(url: str, limits: Limits, member: object) -> bytes:
     from imgsvc_core.sources.objects import is_object_store
 
     with _translated(url):
         fs, path = open_filesystem(url)
         if is_object_store(fs):
             return _read_object(fs, path + url[len(url.rstrip("/")) :], limits)
-        with reading(fs), fs.open(path, "rb") as file:
+        known = {} if member is None else {"member": member}
+        with reading(fs), fs.open(path, "rb", **known) as file:
             return _read(file, limits)
 
 
