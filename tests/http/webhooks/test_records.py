@@ -183,6 +183,16 @@ async def test_failed_and_scheduled_webhooks_can_be_retried(
         await records.retry(db, Vault(lambda: [stranger]), "failed", NOW, enqueue)
 
 
+async def test_the_statistics_are_of_all_accounts(db: Database, account: Account) -> None:
+    other = await accounts.create(db, company="Other", plan="small", period="month", quota=1, now=NOW)
+    rows = some_rows(60, random.Random(1))
+    await write(db, account, rows[:35])
+    await write(db, other, rows[35:])
+    moments = {status: [row.created_at for row in rows if row.status == status] for status in STATUSES}
+    found = {status: (len(some), min(some)) for status, some in moments.items()}
+    assert await records.statistics(db) == found
+
+
 async def test_a_webhook_that_cannot_even_be_told_of_its_end_has_failed_and_costs_nothing(
     db: Database, account: Account, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
