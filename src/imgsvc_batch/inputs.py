@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from imgsvc_core.targets import stamp_of
 
 T = TypeVar("T")
 
+_WILDCARD = re.compile(r"[*?[]")
 _SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 _READ_ONLY = _SUFFIXES - {suffix for row in FORMATS.values() if row.writable for suffix in row.suffixes}
 
@@ -175,7 +177,7 @@ def _walk(
                         continue
                     if entry.name.startswith("."):
                         passed_over[_kind(key, pattern)] += 1
-                    else:
+                    elif not pattern or _may_match_below(key.split("/"), pattern.split("/")):
                         folders.append(entry)
                 elif not _is_wanted(key, pattern, in_place):
                     passed_over[_kind(key, pattern)] += 1
@@ -221,7 +223,7 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
         return
     root = root.rstrip("/")
     left_out = relative(folder, target) if target else None
-    for info in _list_objects(fs, root):
+    for info in _list_objects(fs, root, _WILDCARD.split(pattern)[0]):
         name = info["name"].removeprefix(f"{root}/")
         key = name.partition("?")[0] if has_queries(folder) else name  # links of a page may hold secrets
         marks_folder = key.endswith("/") or not key
@@ -233,18 +235,19 @@ def _find_objects(source: str, target: str, passed_over: PassedOver, in_place: b
             passed_over[_kind(key, pattern)] += 1
 
 
-def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
-    """List everything below a folder. S3 and OSS are listed page by page, because a folder may hold millions
-    of objects.
+def _list_objects(fs: Any, root: str, start: str) -> Iterator[dict[str, Any]]:
+    """List everything below a folder, or at least what has names that begin so.
+
+    S3 and OSS are listed page by page, because a folder may hold millions of objects.
     """
     if (members := list_archive(fs, root)) is not None:
         yield from members
         return
     if fs.protocol == "oss":
-        found = list_oss(fs, root)
-        if (first := next(found, None)) is None:
+        found = list_oss(fs, root, start)
+        if not start and (first := next(found, None)) is None:
             raise SourceUnreachable(f"Source 'oss://{root.strip('/')}' holds nothing.")
-        yield from itertools.chain([first], found)
+        yield from found if start else itertools.chain([first], found)
         return
     if "s3" not in fs.protocol:
         for _, _, files in fs.walk(root, detail=True, on_error="raise"):
@@ -253,8 +256,10 @@ def _list_objects(fs: Any, root: str) -> Iterator[dict[str, Any]]:
     bucket, _, prefix = root.partition("/")
     more: dict[str, str] = {}
     while True:
-        page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=f"{prefix}/" if prefix else "", **more)
-        if prefix and not more and not page.get("Contents"):
+        page = fs.call_s3(
+            "list_objects_v2", Bucket=bucket, Prefix=(f"{prefix}/" if prefix else "") + start, **more
+        )
+        if prefix and not start and not more and not page.get("Contents"):
             raise SourceUnreachable(f"Source 's3://{root}' holds nothing.")
         for found in page.get("Contents", ()):
             yield {"name": f"{bucket}/{found['Key']}", "size": found["Size"], "ETag": found["ETag"]}
@@ -298,6 +303,13 @@ def _kind(key: str, pattern: str) -> str:
     if any(part.startswith(".") for part in path.parts):
         return "hidden"
     return "not matched" if pattern else path.suffix.lower() or "no suffix"
+
+
+def _may_match_below(parts: list[str], patterns: list[str]) -> bool:
+    """Return True if a path below this folder may match."""
+    if not (parts and patterns) or patterns[0] == "**":
+        return bool(patterns)
+    return _matches(parts[:1], patterns[:1]) and _may_match_below(parts[1:], patterns[1:])
 
 
 def _matches(parts: list[str], patterns: list[str]) -> bool:

@@ -11,8 +11,8 @@ def place_of(filesystem: Any, link: str) -> tuple[dict[str, Any], str]:
     return filesystem._get_kwargs_from_urls(link), str(filesystem._strip_protocol(link))
 
 
-def list_oss(filesystem: Any, root: str) -> Iterator[dict[str, Any]]:
-    """Yield the facts of the objects below a folder of a bucket of Alibaba, page by page.
+def list_oss(filesystem: Any, root: str, start: str) -> Iterator[dict[str, Any]]:
+    """Yield, page by page, the facts of objects below a folder of a bucket of Alibaba whose names begin so.
 
     ossfs's own listings give no ETag.
     """
@@ -20,7 +20,9 @@ def list_oss(filesystem: Any, root: str) -> Iterator[dict[str, Any]]:
     prefix = f"{folder}/" if folder else ""
     marker, more = "", True
     while more:
-        page = filesystem._call_oss("list_objects", prefix, marker=marker, max_keys=1000, bucket=bucket)
+        page = filesystem._call_oss(
+            "list_objects", prefix + start, marker=marker, max_keys=1000, bucket=bucket
+        )
         for found in page.object_list:
             yield {"name": f"{root}/{found.key.removeprefix(prefix)}", "size": found.size, "ETag": found.etag}
         marker, more = page.next_marker, page.is_truncated

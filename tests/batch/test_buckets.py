@@ -14,7 +14,7 @@ import pyvips
 
 import imgsvc_batch
 from imgsvc_batch import Event, Summary
-from imgsvc_batch.inputs import find
+from imgsvc_batch.inputs import PassedOver, find
 from imgsvc_batch.results import check_path
 from imgsvc_core import inspect
 from imgsvc_core.errors import SourceUnreachable, TargetError
@@ -205,6 +205,11 @@ def test_listings_have_many_pages(server: S3Server, folder: str) -> None:
     assert len(keys(server, f"{folder}/many/")) == PAGE
     found = [item.key for item in find(f"s3://{BUCKET}/{folder}/many")]
     assert found == [f"{number:05}.png" for number in range(PAGE + 3)]
+    few = PassedOver()
+    wanted = f"s3://{BUCKET}/{folder}/many/0100*.png"
+    assert [item.key for item in find(wanted, passed_over=few)] == ["01000.png", "01001.png", "01002.png"]
+    assert not few  # no others were listed
+    assert list(find(f"s3://{BUCKET}/{folder}/many/9*.png")) == []
 
 
 def test_buckets_that_cannot_be_read_or_written(server: S3Server, folder: str, tmp_path: Path) -> None:

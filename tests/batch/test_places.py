@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import zipfile
@@ -267,3 +268,31 @@ def test_results_that_are_taken_back_take_no_room(tmp_path: Path) -> None:
 )
 def test_archives_are_where_their_file_is(place: str, remote: bool) -> None:
     assert is_remote(place) == remote
+
+
+def test_folders_in_which_nothing_can_match_are_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{a}/{b}/{c}.png" for a in ("x1", "x2", "y") for b in ("p", "q") for c in ("1", "2")]
+    for name in ("0.png", "x1/0.png", *names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    listed: list[str] = []
+    scan = os.scandir
+
+    def note(path: str) -> Any:
+        listed.append(os.path.relpath(path, tmp_path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", note)
+    for pattern, found, folders in (
+        ("*.png", {"0.png"}, {"."}),
+        ("x*/q/1.png", {"x1/q/1.png", "x2/q/1.png"}, {".", "x1", "x2", "x1/q", "x2/q"}),
+        ("x?/*.png", {"x1/0.png"}, {".", "x1", "x2"}),
+        ("?/**/2.png", {"y/p/2.png", "y/q/2.png"}, {".", "y", "y/p", "y/q"}),
+    ):
+        listed.clear()
+        assert {item.key for item in find(f"{tmp_path}/{pattern}")} == found
+        assert set(listed) == folders
+    listed.clear()
+    assert {item.key for item in find(f"{tmp_path}/**/q/1.png")} == {"x1/q/1.png", "x2/q/1.png", "y/q/1.png"}
