@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Collection
 from pathlib import PurePosixPath
+from posixpath import splitext
 
 import attrs
 
@@ -70,9 +71,10 @@ class Template:
         """Return the path of a result below the target."""
         source = PurePosixPath(key.lstrip("/"))  # objects may have names that begin with a slash
         folder = "" if source.parent == PurePosixPath() else str(source.parent)
+        stem, ext = splitext(source.name)  # pathlib splits `...jpg` and `a.` otherwise before Python 3.14
         name = self.text.format(
-            stem=source.stem,
-            ext=source.suffix.removeprefix("."),
+            stem=stem,
+            ext=ext.removeprefix("."),
             folder=folder,
             variant=variant,
             width=width,

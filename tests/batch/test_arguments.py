@@ -97,6 +97,8 @@ def test_going_on_in_two_ways_at_once_is_refused(tmp_path: Path) -> None:
         ("{folder}/small/{stem}.{format}", "a/b/photo.jpg", "a/b/small/photo.webp"),
         ("{folder}/{stem}.{format}", "photo.jpg", "photo.webp"),
         ("small/{folder}/{stem}.{format}", "a/photo.jpg", "small/a/photo.webp"),
+        ("{stem}.{format}", "photo.", "photo.webp"),
+        ("{stem}.{format}", "...jpg", "...jpg.webp"),
     ],
 )
 def test_names_of_results(template: str, key: str, expected: str) -> None:

@@ -131,13 +131,13 @@ def test_a_link_in_the_place_of_a_result_that_was_there(source: str, tmp_path: P
 
 @pytest.mark.parametrize("store", ["folder", "memory"])
 def test_names_that_lead_out_of_the_target(store: str, source: str, tmp_path: Path) -> None:
-    fsspec.filesystem("memory").pipe_file(f"{source}/...jpg", encoded.jpeg().data)
+    fsspec.filesystem("memory").pipe_file(f"{source}/photo", encoded.jpeg().data)
     target = str(tmp_path / "out") if store == "folder" else f"memory://{tmp_path.name}/out"
-    options = {"template": "{stem}/{format}.{format}", "manifest": tmp_path / "manifest.sqlite"}
-    problems = foretold(f"{source}/.*.jpg", target, **options)
-    assert problems == happened(f"{source}/.*.jpg", target, **options)
+    options = {"template": "{ext}../{stem}.{format}", "manifest": tmp_path / "manifest.sqlite"}
+    problems = foretold(f"{source}/photo*", target, **options)
+    assert problems == happened(f"{source}/photo*", target, **options)
     assert problems == {
-        "...jpg": "Target '../webp.webp' cannot be written: it is not below the folder of the results.",
+        "photo": "Target '../photo.webp' cannot be written: it is not below the folder of the results.",
     }
 
 

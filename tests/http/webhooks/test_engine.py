@@ -60,7 +60,7 @@ async def test_waiting_jobs_of_an_account_leave_room_for_those_of_others(tmp_pat
             await db.writing(engine.queues.enqueue("job", "modest", "modest"))
             while "modest" not in begun:
                 await asyncio.sleep(0.05)
-    assert begun == ["greedy-0", "greedy-1", "modest"]
+    assert sorted(begun) == ["greedy-0", "greedy-1", "modest"]  # both of a poll begin in any order
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
