@@ -136,12 +136,12 @@ class Param:
 def or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that also allows null. Null is the same as no value."""
     if "type" not in schema:
-        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+        first, *others = schema["anyOf"]
+        return {**schema, "anyOf": [or_null(first), *others]}
     if "oneOf" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     words = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return {**schema, "type": [*types, "null"], **words}
+    return {**schema, "type": [schema["type"], "null"], **words}
 
 
 def param(

@@ -69,12 +69,8 @@ class LengthKind(Kind):
         return str(value) if value.percent else int(value.amount)
 
     def schema(self) -> dict[str, Any]:
-        return {
-            "type": ["integer", "string"],
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-            "pattern": f"^{_PERCENT.pattern}$",
-        }
+        pixels = {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+        return {"anyOf": [pixels, {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}]}
 
 
 def scaled_pixels(length: float, density: float) -> int:
