@@ -31,6 +31,12 @@ def test_a_task_takes_about_as_long_as_it_should(source: str, seconds_each: floa
     assert inputs_per_task(job, [TaskResult(event)] * 10, ClusterExecutor) == expected
 
 
+def test_inputs_that_cross_a_network_have_more_time() -> None:
+    batches = [Batch(source=source, target="out", variants={"": SPEC}) for source in ("in", "memory://in")]
+    local, remote = (batch.read_job() for batch in batches)
+    assert local.grace(1) < local.grace(3) < remote.grace(3)
+
+
 def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     names = fill(source, 40)

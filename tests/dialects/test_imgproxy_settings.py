@@ -172,7 +172,7 @@ def test_what_is_wrong_with_an_encrypted_source_is_not_told() -> None:
 
 def test_presets_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "presets"
-    file.write_text("# sizes\n\n  card = rs:fill:300:200/q:70  \n#old=w:1\nwide=pr:card/w:900\n")
+    file.write_text("  # sizes\n\n  card = rs:fill:300:200/q:70  \n#old=w:1\nwide=pr:card/w:900\n")
     settings = {"presets_path": str(file), "presets": ["card=w:1", "own=w:7"]}
     assert asked(f"pr:card/{PLAIN}", **settings).options == asked(f"rs:fill:300:200/q:70/{PLAIN}").options
     assert asked(f"pr:wide/{PLAIN}", **settings).options.width == 900

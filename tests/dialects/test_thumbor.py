@@ -290,6 +290,8 @@ def test_grounds() -> None:
     [ground] = steps("fill(blur)", size="fit-in/300x300")
     sigma = truncated_blur(50, 50).sigma
     assert ground == {"ground": {"width": 300, "height": 300, "top": 27, "kind": "blur", "sigma": sigma}}
+    ground = {"width": 300, "height": 300, "top": 27, "color": "8800FF00"}
+    assert steps("fill(0f08)", size="fit-in/300x300") == [{"ground": ground}, {"without_alpha": {}}]
     under = {"width": 300, "height": 200, "color": "00FF00", "under": True}
     assert steps("background_color(0f0):format(png)", DRAWN) == [{"ground": under}]
     assert steps("fill(0f0,1):format(png)", DRAWN) == [{"ground": under}]

@@ -353,5 +353,7 @@ def test_wrong_names_are_refused(wrong: Any) -> None:
 def test_facts_of_a_source_keep_the_limits() -> None:
     with pytest.raises(imgsvc.ImageTooLarge):
         imgsvc.inspect(photo("cat"), facts=ALL, limits=imgsvc.Limits(source_pixels=1000))
+    with pytest.raises(imgsvc.MemoryLimitExceeded):
+        imgsvc.inspect(photo("cat"), facts=ALL, limits=imgsvc.Limits(memory_bytes=1000))
     with pytest.raises(imgsvc.CorruptImage):
         imgsvc.inspect(pillow(photo("cat"), "PNG")[:-20000], facts=ALL)

@@ -167,12 +167,19 @@ def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
     assert (found.transfer, round(found.gamma, 6)) == (transfer or ("srgb", 1.0))
 
 
-def test_a_space_that_has_no_number() -> None:
+@pytest.mark.parametrize("numbered", [{}, {"white": 1}, {"primaries": 1}, {"transfer": 13}])
+@pytest.mark.parametrize("also", [{}, {"transfer": 13}])
+def test_a_space_that_has_no_number(numbered: dict[str, int], also: dict[str, int]) -> None:
     own = {"white_point": (0.3457, 0.3585), "red": (0.7, 0.29), "green": (0.16, 0.8), "blue": (0.04, 0.01)}
-    space = {"white": 2, "primaries": 2, "transfer": 65535, "gamma": 1 / 1.8, **own}
+    space = {"white": 2, "primaries": 2, "transfer": 65535, "gamma": 1 / 1.8, **own, **numbered, **also}
     found = facts(libjxl.encode(photo(), space=space)).rgb_space
     assert found is not None
-    assert found.gamma == pytest.approx(1.8, abs=1e-5)
+    curve = ("srgb", 1.0) if space["transfer"] == 13 else ("gamma", 1.8)
+    assert (found.transfer, round(found.gamma, 5)) == curve
+    if space["primaries"] == 1:
+        own |= {"red": (0.64, 0.33), "green": (0.3, 0.6), "blue": (0.15, 0.06)}
+    if space["white"] == 1:
+        own["white_point"] = (0.3127, 0.329)
     expected = [own[name] for name in ("red", "green", "blue", "white_point")]
     assert np.array(found.primaries) == pytest.approx(np.array(expected), abs=1e-5)
 

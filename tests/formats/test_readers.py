@@ -364,6 +364,14 @@ def test_premultiplied_colors_become_straight(make: Callable[[Pixels], bytes]) -
     assert np.abs(found.astype(int) - rgba).max() < 10
 
 
+def test_another_picture_that_is_premultiplied_changes_nothing() -> None:
+    rgba = np.full((64, 64, 4), (100, 50, 20, 128), np.uint8)
+    data = avif_premultiplied(rgba)
+    assert data.count(b"prem\0\1") == 1
+    of_other, of_none = (read(data.replace(b"prem\0\1", box)) for box in (b"prem\0\2", b"none\0\1"))
+    assert np.array_equal(of_other.numpy(), of_none.numpy())
+
+
 def test_psd_channels_that_do_not_count_cost_nothing() -> None:
     height, width = 200, 300
     channels = np.arange(56 * height * width, dtype=np.uint32).reshape(56, height, width) // 7 % 251

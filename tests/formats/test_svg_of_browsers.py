@@ -83,7 +83,7 @@ DRAWINGS = {
     "background beside the view box": drawing(DISC, 'viewBox="0 0 20 60" style="background: teal"'),
     "translucent background": drawing(DISC, 'style="background:rgba(255, 0, 0, .5)"'),
     "no background": drawing(DISC, 'style="background: none"'),
-    "inherited background": drawing(DISC, 'fill="red" style="background: inherit; color: red"'),
+    "inherited background": drawing(DISC, 'fill="red" style="background: Inherit; color: red"'),
     "background of a variable": drawing(DISC, 'style="--c: #abc; background: var(--c)"'),
     "WebP": picture(pillow(PHOTO, "WEBP", quality=95), "image/webp"),
     "WebP with alpha": picture(

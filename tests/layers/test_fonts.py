@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,30 @@ def test_fonts_with_letters_in_colors_are_known(table: bytes, tmp_path: Path) ->
     whole = plain.read_bytes()
     (tmp_path / "colored.ttf").write_bytes(whole[:12] + table + whole[16:])
     assert read_font(tmp_path / "colored.ttf").colored
+
+
+@pytest.mark.parametrize(
+    ("platform", "encoding"), [(0, "utf-16-be"), (1, "mac-roman"), (3, "utf-16-be"), (4, "")]
+)
+def test_families_are_read_as_their_platform_writes_them(
+    platform: int, encoding: str, tmp_path: Path
+) -> None:
+    """The name of a group of families, which comes second in the table, goes before that of the family."""
+    whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
+    texts = [text.encode(encoding or "ascii") for text in ("Acme Light", "Acme")]
+    records = [
+        struct.pack(">HHHHHH", platform, 0, 0, name, len(text), offset)
+        for name, text, offset in zip((1, 16), texts, (0, len(texts[0])), strict=True)
+    ]
+    table = struct.pack(">HHH", 0, 2, 30) + b"".join(records + texts)
+    entry = whole.index(b"name")
+    place = struct.pack(">II", len(whole), len(table))
+    (tmp_path / "acme.ttf").write_bytes(whole[: entry + 8] + place + whole[entry + 16 :] + table)
+    if encoding:
+        assert read_font(tmp_path / "acme.ttf").families == ("Acme", "Acme Light")
+    else:
+        with pytest.raises(ValueError, match="it has no family"):
+            read_font(tmp_path / "acme.ttf")
 
 
 def test_without_a_usual_font_there_is_another_one() -> None:

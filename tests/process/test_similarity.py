@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, UnsupportedOperation
 from imgsvc_core.similarity.ssimulacra2 import Original
 from imgsvc_core.similarity.structure import ssim
-from tests.support import encoded
+from tests.support import encoded, requires
 from tests.support.photos import Pixels, as_vips, astronaut, coffee
 
 benchmarks = pytest.importorskip("benchmarks.truth")
@@ -42,6 +43,16 @@ def test_scores_are_those_of_the_package(place: tuple[int, int], size: tuple[int
     original = np.ascontiguousarray(astronaut()[top : top + height, left : left + width])
     shown = written(original, quality)
     assert abs(Original.of(original).score(shown) - benchmarks.ssimulacra2(original, shown)) < 0.1
+
+
+def test_scores_are_the_same_without_opencv(monkeypatch: pytest.MonkeyPatch) -> None:
+    requires.module("cv2")
+    importlib.import_module("cv2")
+    photo = np.ascontiguousarray(coffee()[:90, :120])
+    shown = written(photo, 30)
+    score = imgsvc.compare(photo, shown).ssimulacra2
+    monkeypatch.setitem(sys.modules, "cv2", None)  # as if it was not installed
+    assert imgsvc.compare(photo, shown).ssimulacra2 == pytest.approx(score, abs=0.01)
 
 
 @pytest.mark.parametrize("shape", [(7, 7), (9, 30), (64, 41)])

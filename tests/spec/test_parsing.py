@@ -166,7 +166,7 @@ def test_numbers_of_numpy_are_numbers(kind: Any) -> None:
             "and is required when 'mode' is fit",
         ),
         (
-            {"watermark": {"id": "a", "gravity": "top", "x": 1}},
+            {"watermark": {"id": "a", "gravity": "top", "x": 0}},
             "watermark.gravity",
             "Watermark 'gravity' parameter cannot be used together with 'x'; give one",
         ),

@@ -167,6 +167,7 @@ def test_closing_waits_and_stopping_does_not(tmp_path: Path) -> None:
     pool.submit(tasks.wait_and_write, 30, tmp_path / "never")
     started = time.monotonic()
     pool.stop()
+    pool.stop()
     assert time.monotonic() - started < 20
     assert not (tmp_path / "never").exists()
 

@@ -273,7 +273,7 @@ class Format:
         if info.levels:
             wanted = info.width * settings.scale
             return min((stored, *info.levels), key=lambda size: abs(size[0] - wanted))
-        if info.animated or self.load_scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
+        if self.load_scaling in (LoadScaling.NONE, LoadScaling.LEVELS):
             return stored
         return info.width * settings.scale, info.height * settings.scale
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from datetime import datetime
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -20,7 +19,6 @@ _TYPES: Mapping[Any, Schema] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
-    type(None): {"type": "null"},
     datetime: {"type": "string", "format": "date-time"},
 }
 
@@ -89,15 +87,10 @@ def _field(field: attrs.Attribute[Any], hint: Any) -> Schema:
 def _of_type(hint: Any) -> Schema:
     if attrs.has(hint):
         return schema_of(hint)
-    arguments = get_args(hint)
     if get_origin(hint) is tuple:
-        return {"type": "array", "items": _of_type(arguments[0])}
+        return {"type": "array", "items": _of_type(get_args(hint)[0])}
     if get_origin(hint) is dict:
         return {"type": "object", "additionalProperties": True}
-    if get_origin(hint) in (Union, UnionType):
-        return {"anyOf": [_of_type(item) for item in arguments]}
-    if get_origin(hint) is Literal:
-        return {"type": "string", "enum": list(arguments)}
     return _TYPES[hint]
 
 

@@ -50,9 +50,10 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(source=st.sampled_from("xyz"))
     def purge(self, source: str) -> None:
-        self.tier.remove_source(source_digest("acc", source))
-        self.tier.remove_source(source_digest("another", source))
-        for key in [key for key in self.model if self.sources[key] == source]:
+        keys = [key for key in self.model if self.sources[key] == source]
+        assert self.tier.remove_source(source_digest("acc", source)) == len(keys)
+        assert self.tier.remove_source(source_digest("another", source)) == 0
+        for key in keys:
             del self.model[key]
 
     @invariant()

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,28 @@ async def test_a_file_that_cannot_be_written_costs_no_other(folder: Path, clock:
     async with opened(folder, clock) as tier:
         assert [await found(tier, entry(number)) for number in range(3)] == [entry(0), None, entry(2)]
         assert await tier.totals() == (2, 2 * BLOCK)
+
+
+class Broken(Folder):
+    """A folder of a file system that fails with errors of its own."""
+
+    async def call(self, work: Any, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("AccessDenied")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("task", [found, write, PlaceTier.remove, PlaceTier.run])
+async def test_errors_of_any_kind_cost_no_answer(
+    task: Callable[..., Awaitable[Entry | None]], folder: Path, clock: Clock
+) -> None:
+    tier = PlaceTier(Broken(f"file://{folder}", CALL_SECONDS), BOUND, gather_seconds=0, clock=clock)
+    tier.touch(entry(2))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0 if task is PlaceTier.run else None):
+            assert await task(tier, *([] if task is PlaceTier.run else [entry(1)])) is None
+    assert tier.errors == 1
+    await tier.close()
+    assert tier.errors == 2
 
 
 class Watched(Folder):

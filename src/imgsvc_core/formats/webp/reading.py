@@ -33,7 +33,7 @@ def decoder() -> Any | None:
 
 
 def read(picture: Webp, settings: LoadSettings) -> pyvips.Image | Raster:
-    """Return RGB, with alpha if a pixel may be transparent. An animation is always at its full size."""
+    """Return RGB, with alpha if a pixel may be transparent."""
     info = picture.info
     source = with_sound_flags(picture.source, alpha=info.alpha)
     plain = settings.array and not (picture.header.framed or picture.exif_blocks)
@@ -42,8 +42,7 @@ def read(picture: Webp, settings: LoadSettings) -> pyvips.Image | Raster:
     if settings.all_frames and info.animated:
         image = animation(open_lazily("webp", source, settings, n=-1, fail_on="error"), info)
     else:
-        scale = 1.0 if info.animated else min(settings.scale, 1.0)
-        image = still(open_lazily("webp", source, settings, scale=scale, fail_on="error"))
+        image = still(open_lazily("webp", source, settings, scale=settings.scale, fail_on="error"))
     opaque = not info.alpha and image.bands == 4  # libvips gives alpha to all animations
     return image[:3] if opaque else image
 
