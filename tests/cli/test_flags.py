@@ -69,6 +69,7 @@ def test_flags_make_the_request_that_they_spell(spec: Spec) -> None:
     ("flags", "request_"),
     [
         ({"resize": "800x600"}, {"resize": {"width": 800, "height": 600}}),
+        ({"resize": "80X60"}, {"resize": {"width": 80, "height": 60}}),
         ({"resize": "800x", "mode": "auto"}, {"resize": {"width": 800, "mode": "auto"}}),
         ({"resize": "x600"}, {"resize": {"height": 600}}),
         ({"crop": "40x30", "gravity": "top"}, {"crop": {"width": 40, "height": 30, "gravity": "top"}}),

@@ -348,7 +348,7 @@ def test_pictures_over_pictures_that_are_laid_over() -> None:
     found = made(f"filters:image(/30x30/filters:image({inner},0,0)/color:red,center,center,50):format(png)")
     assert (found[15:25, 30:40, :3] == (100, 100, 227)).all()
     assert (found[30:40, 35:55, :3] == (227, 100, 100)).all()
-    masked = made("filters:image(/30x30/color:red,0,0,0,mask):format(png)")
+    masked = made("filters:image(/30x30/color:red,0,0,0,Mask):format(png)")
     assert (masked[:30, :30] == (200, 200, 200, 255)).all()
     assert not masked[30:, :, 3].any()
     multiplied = made("filters:image(/30x30/color:f00,0,0,0,multiply)")
@@ -359,9 +359,9 @@ def test_pictures_over_pictures_that_are_laid_over() -> None:
     ("parts", "image", "size", "color"),
     [
         ("30x20/filters:format(png)", "color:ff000080", (30, 20), (255, 0, 0, 128)),
-        ("30x/filters:format(png)", "color:navy", (30, 30), (0, 0, 128, 255)),
+        ("30x/filters:format(png)", "Color:Navy", (30, 30), (0, 0, 128, 255)),
         ("filters:format(png)", "color:none", (1, 1), (0, 0, 0, 0)),
-        ("fit-in/8x8/2x3/filters:fill(0f0):format(png)", "color:0F0", (12, 14), (0, 255, 0, 255)),
+        ("fit-in/8x8/2x3/filters:fill(0F0):format(png)", "color:0F0", (12, 14), (0, 255, 0, 255)),
     ],
 )
 def test_plain_colors(parts: str, image: str, size: tuple[int, int], color: tuple[int, ...]) -> None:
@@ -823,9 +823,9 @@ def test_later_filters_change_words_that_are_mixed_in() -> None:
     red, _ = written("text(H,0,0,sans-bold-90,ff0000)")
     inverted, _ = written("text(H,0,0,sans-bold-90,ff0000):invert()")
     assert np.abs(255 - red - inverted).max() <= 1
-    faint, _ = written("text(H,0,0,sans-bold-90,ff0000,50)")
+    faint, _ = written("text(H,0,0,Sans-bold-90,FF0000,50)")
     assert np.abs((red + 200) / 2 - faint).max() <= 2
-    darker, _ = written("text(H,0,0,sans-bold-90,808080,0,multiply)")
+    darker, _ = written("text(H,0,0,sans-bold-90,808080,0,Multiply)")
     assert abs(darker.min() - round(200 * 128 / 255)) <= 1
 
 
@@ -833,6 +833,10 @@ def test_markup_and_letters_without_a_font_are_written_and_nothing_is_nothing() 
     plain, marked = (written(f"text({text},0,0,sans-20)")[1] for text in ("b", "%3Cb%3Eb%3C%2Fb%3E"))
     assert marked[2] > 3 * plain[2]
     written("text(%F0%93%80%80,0,0,sans-20)")
+    sides = {"": "left", "centre": "center", "Center": "center", "high": "right", "Right": "right"}
+    for side, expected in {**sides, "low,1": "justify", "low,true": "justify"}.items():
+        [step] = filters(f"text(a%0Ab,0,0,sans-20,black,0,normal,0,{side})")
+        assert step["inscription"]["layer"]["text"].get("align", "left") == expected
     for nothing in ("text()", "text(+,0,0)", "label(a,0,0,0)", "text(a,0,0,sans-20,red,100)"):
         assert filters(nothing) == []
 

@@ -229,6 +229,16 @@ def test_plays_are_those_that_libavif_counts(more: int, repeats: bool) -> None:
     assert (found.delays, found.plays, found.alpha) == libavif.times(bytes(data))
 
 
+@pytest.mark.parametrize("track", [1, 9])
+def test_transparency_is_that_of_the_shown_track(track: int) -> None:
+    source = apng(np.stack([transparent(), transparent()[::-1]]), [70, 90], 2)
+    data = bytearray(imgsvc.process(source, {"output": {"format": "avif"}}).data)
+    told = data.rindex(b"auxl") + 4
+    assert data[told : told + 4] == b"\0\0\0\1"
+    data[told + 3] = track
+    assert imgsvc.inspect(bytes(data)).alpha == libavif.times(bytes(data))[2] == (track == 1)
+
+
 @pytest.mark.parametrize("kind", [b"udta", b"meta"])
 def test_other_descriptions_of_movies_and_tracks_go_too(kind: bytes) -> None:
     """A box in the place of one that no frame needs: of the movie, and of its track."""

@@ -45,7 +45,7 @@ INNER = drawing(f'<image href="{HUGE}" width="9" height="9"/>')
     [
         drawing(f'<image width="9" height="9" xlink:href="{HUGE}"/>'),
         drawing(f'<image width="9" height="9" href=" DATA:{HUGE[5:]}"/>'),
-        drawing(f'<image href="{HUGE}"/>', size=""),
+        drawing(f'<image href="{HUGE.replace("base64", "Base64")}"/>', size=""),
         drawing(f'<filter id="f"><feImage href="{HUGE}"/></filter>'),
         drawing("".join(f'<image width="9" height="9" href="{one}"/>' for one in SOME)),
         f'<!DOCTYPE svg [<!ENTITY a "{HUGE}">]>' + drawing('<image width="9" height="9" href="&a;"/>'),

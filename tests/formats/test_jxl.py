@@ -19,6 +19,7 @@ from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.jxl import icc
 from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
 from imgsvc_core.formats.jxl.codestream import RATE, read_header
 from imgsvc_core.formats.jxl.entropy import Decoder
@@ -132,6 +133,26 @@ def test_any_content_of_a_profile_comes_back(data: bytes) -> None:
     wanted[:4] = len(wanted).to_bytes(4, "big")
     picture = probe(ByteSource(libjxl.encode(photo()[:8, :8], profile=bytes(wanted))))
     assert profile_of(picture.header) == bytes(wanted)
+
+
+@pytest.mark.parametrize(
+    ("commands", "data", "expected"),
+    [
+        (b"\2\5", bytes(range(5)), bytes([0, 3, 1, 4, 2])),  # halves of numbers, one after the other
+        (b"\3\12", bytes(range(10)), bytes([0, 3, 6, 9, 1, 4, 7, 2, 5, 8])),  # quarters
+        (b"\1\3\4\0\3", b"xy\12\1\1\1", b"xy\12\13\14\15"),
+        (b"\1\2\4\4\2", b"\12\24\0\1", b"\12\24\36\51"),  # as far again, and one more
+        (b"\1\3\4\10\2", b"\1\4\11\0\0", bytes([1, 4, 9, 16, 25])),
+        (b"\1\2\4\1\4", b"\1\377\0\0\0\1", b"\1\377\1\377\1\0"),
+        (b"\1\4\4\21\4\2", b"abcd\0\1", b"abcdac"),  # the number before the last one
+        (b"\1\4\4\3\4", b"abcd\0\0\0\0", b"abcdabcd"),
+        (b"\12\25", b"123456789abc", b"XYZ \0\0\0\x00123456789abccurv\0\0\0\0"),
+    ],
+)
+def test_commands_that_unpack_a_profile(commands: bytes, data: bytes, expected: bytes) -> None:
+    """Encoders write few of them."""
+    packed = bytes([128 + len(expected), 1, 1 + len(commands), 0]) + commands + bytes(128) + data
+    assert icc._Unpacking(packed).profile()[128:] == expected
 
 
 def test_profile_of_an_animation() -> None:

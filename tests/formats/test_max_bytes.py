@@ -14,6 +14,7 @@ from benchmarks.kinds import poster
 from hypothesis import given
 from hypothesis import strategies as st
 
+import imgsvc_core as imgsvc
 from imgsvc_core.errors import BudgetUnreachable
 from imgsvc_core.formats.saving import best_fitting, save
 from imgsvc_core.formats.settings import SaveSettings
@@ -50,6 +51,14 @@ def test_the_best_quality_that_fits(format: str) -> None:
 def test_room_to_spare_changes_nothing(format: str) -> None:
     plain = save(_picture(), SaveSettings(format=format))
     assert save(_picture(), SaveSettings(format=format, max_bytes=10_000_000)) == plain
+
+
+def test_few_pixels_that_are_worked_on_in_an_array_fit_too() -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    source = vips(pixels).pngsave_buffer()
+    assert len(imgsvc.process(source, {"output": {"format": "webp", "max_bytes": 3000}}).data) <= 3000
+    with pytest.raises(BudgetUnreachable):
+        imgsvc.process(source, {"output": {"format": "png", "max_bytes": 3000}})
 
 
 @pytest.mark.parametrize("format", OUTPUT_NAMES)

@@ -12,6 +12,7 @@ import pyvips
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
+from PIL.TiffImagePlugin import IFDRational
 
 import imgsvc_core as imgsvc
 from imgsvc_core._runtime.vipsimage import PROFILE
@@ -277,12 +278,14 @@ def test_exif_of_either_byte_order_reads_the_same(endian: str) -> None:
     block = Image.Exif()
     block.load(_exif_blob())
     block.endian = endian
+    block.get_ifd(0x8769)[0x9203] = IFDRational(-3, 2)  # the brightness, a fraction with a sign
     parsed = exif.parse(block.tobytes())
     assert parsed is not None
     again = exif.parse(exif.serialize(parsed))
     assert again == parsed
     assert parsed.main[exif.COPYRIGHT].data == b"Held by Ann\0"
     assert parsed.gps[2].data == struct.pack("<6I", 52, 1, 30, 1, 25, 2)
+    assert parsed.photo[0x9203].data == struct.pack("<2i", -3, 2)
 
 
 @given(st.binary(max_size=400))

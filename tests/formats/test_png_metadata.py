@@ -58,7 +58,7 @@ _BLOCKS = {
     "xmp": png_chunk(b"iTXt", _KEYWORD + bytes(4) + _XMP),
     "xmp in a language": png_chunk(b"iTXt", _KEYWORD + b"\0\0en\0XMP\0" + _XMP),
     "compressed xmp": png_chunk(b"iTXt", _KEYWORD + b"\1\0\0\0" + zlib.compress(_XMP)),
-    "raw exif": _raw_profile(b"exif", _EXIF_PREFIX + _exif()),
+    "raw exif": _raw_profile(b"EXIF", _EXIF_PREFIX + _exif()),
     "raw text of exif": _raw_profile(b"exif", _EXIF_PREFIX + _exif(), b"tEXt"),
     "raw segment of exif": _raw_profile(b"APP1", _EXIF_PREFIX + _exif()),
     "raw segment of xmp": _raw_profile(b"APP1", b"http://ns.adobe.com/xap/1.0/\0" + _XMP),
@@ -79,6 +79,14 @@ def test_the_author_is_kept(block: bytes, after: bool, animated: bool) -> None:
         True,
         True,
     ]
+
+
+@pytest.mark.parametrize("output", [{}, {"colors": 4}])
+def test_each_side_keeps_its_resolution(output: dict[str, int]) -> None:
+    source = pillow(photo(), "PNG", dpi=(300, 150))
+    made = imgsvc.process(source, {"flip": {"vertical": True}, "output": {"format": "png", **output}}).data
+    with Image.open(io.BytesIO(made)) as picture:
+        assert picture.info["dpi"] == pytest.approx((300, 150), abs=0.1)
 
 
 @pytest.mark.parametrize("steps", [{}, {"rotate": {"angle": 90}}], ids=["in arrays", "by libvips"])

@@ -57,12 +57,6 @@ def test_webp_is_decoded_at_any_smaller_size() -> None:
     assert (image.width, image.height) == (154, 154)
 
 
-@pytest.mark.parametrize("all_frames", [False, True])
-def test_webp_animation_comes_at_full_size(all_frames: bool) -> None:
-    image = read(encoded("webp_animated").data, scale=0.5, all_frames=all_frames)
-    assert (image.width, image.get_page_height()) == (96, 64)
-
-
 @pytest.mark.parametrize("scale", [0.25, 1.0, 3.0])
 def test_svg_is_rendered_at_the_size_asked_for(scale: float) -> None:
     image = read(encoded("svg").data, scale=scale)

@@ -63,7 +63,7 @@ def test_deeply_nested_layers_are_refused_by_their_memory(content: str) -> None:
     ("content", "most"),
     [
         ('<rect opacity=".5" width="9" height="9"/>' * 500, 1),
-        ('<g fill-opacity=".5" opacity="1" style="stroke-opacity:.5;filter:none">' * 9 + "</g>" * 9, 0),
+        ('<g fill-opacity=".5" opacity="1" style="stroke-opacity:.5;filter:None">' * 9 + "</g>" * 9, 0),
         ('<linearGradient id="a"/><g><g><rect fill="url(#a)" width="9" height="9"/></g></g>' * 500, 0),
         ("<style>.a{opacity:.5} .b{opacity: 1}</style>" + '<g class="b"><a class="a"/></g>' * 9, 2),
         ('<clipPath id="c"/><g clip-path="url(#c)"><g opacity=".5"><path/></g></g>' * 200, 2),

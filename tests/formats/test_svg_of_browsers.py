@@ -85,7 +85,7 @@ DRAWINGS = {
     "no background": drawing(DISC, 'style="background: none"'),
     "inherited background": drawing(DISC, 'fill="red" style="background: Inherit; color: red"'),
     "background of a variable": drawing(DISC, 'style="--c: #abc; background: var(--c)"'),
-    "WebP": picture(pillow(PHOTO, "WEBP", quality=95), "image/webp"),
+    "WebP": picture(pillow(PHOTO, "WEBP", quality=95), "image/webp").replace(b"base64", b"BASE64"),
     "WebP with alpha": picture(
         pillow(np.dstack((PHOTO, PHOTO[..., :1])), "WEBP", lossless=True), "image/webp"
     ),

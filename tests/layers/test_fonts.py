@@ -14,7 +14,7 @@ import pytest
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import MissingDependency, SpecError
-from imgsvc_core.fonts import FOLDERS, Catalog, Font, catalog
+from imgsvc_core.fonts import FOLDERS, SYSTEM, Catalog, Font, catalog
 from imgsvc_core.fonts import catalog as module_of_catalog
 from imgsvc_core.fonts.sfnt import read_font
 from imgsvc_core.plan.geometry import Size
@@ -148,6 +148,11 @@ def test_folders_add_fonts_and_broken_files_are_told(tmp_path: Path, monkeypatch
     assert catalog().broken == ("cut.ttf", "junk.ttf", "none.otf", "nowhere")
     with pytest.raises(SpecError, match=r"of Inter, got 'Roboto'; fonts that cannot be read: cut\.ttf, junk"):
         planned_text(Text(text="a", size=9, font="Roboto"), "layers[0].text", Size(99, 99), 1)
+    monkeypatch.setenv(FOLDERS, f"{tmp_path}/nowhere")
+    monkeypatch.setattr(sys.modules[module_of_catalog.__module__], "_OF_SYSTEM", (str(own), "/nowhere"))
+    for told, expected in (("0", []), ("1", ["Inter"]), ("True", ["Inter"])):
+        monkeypatch.setenv(SYSTEM, told)
+        assert names() == expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from imgsvc_core.errors import SpecError
@@ -81,6 +81,7 @@ def test_without_anything_a_layer_is_centered(frame: Size, size: Size) -> None:
     frame=SIZES, own=SIZES, width=lengths(1, 900) | st.none(), height=lengths(1, 900) | st.none(),
     scale=st.floats(0.01, 10), upscale=st.booleans(),
 )  # fmt: skip
+@example(frame=Size(9, 9), own=Size(200, 100), width=900, height=None, scale=0.5, upscale=False)
 def test_pictures_keep_their_aspect_within_width_and_height(
     frame: Size, own: Size, width: Any, height: Any, scale: float, upscale: bool
 ) -> None:
@@ -90,8 +91,8 @@ def test_pictures_keep_their_aspect_within_width_and_height(
     assume(max(bound or 1 for bound in bounds) * max(own) <= LONGEST * min(own))
     found = Laid(layer, "layers[0]", frame).picture_size(own)
     if not upscale:
-        assert found.width <= own.width
-        assert found.height <= own.height
+        for side, most in zip(found, own, strict=True):
+            assert side <= max(1, min(1.0, scale) * most + 0.5 + 1e-6)
     for side, bound, length in zip(found, bounds, (width, height), strict=True):
         assert length is None or side <= bound
     # within a pixel of the same aspect, or one pixel high or wide

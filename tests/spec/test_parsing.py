@@ -528,6 +528,7 @@ def test_zero_is_a_value_where_nothing_may_be_given() -> None:
 
 def test_null_stands_for_a_default() -> None:
     assert parse({"resize": {"width": 9, "mode": None}}) == parse({"resize": {"width": 9}})
+    assert parse({"output": {"metadata": "strip"}}) == parse({"output": {}})
 
 
 def test_operations_are_requests() -> None:

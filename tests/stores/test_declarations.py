@@ -116,6 +116,7 @@ def test_exactly_the_headers_of_the_interface_are_allowed(provider: str) -> None
         ("aws", {"headers": {"Cache-Control": 3}}, "store.headers"),
         ("aws", {"headers": []}, "store.headers"),
         ("aws", {"metadata": {"a": "b\n"}}, "store.metadata"),
+        ("aws", {"metadata": {"a": "b", "A": "c"}}, "store.metadata"),
         ("aws", {"metadata": {"a b": "c"}}, "store.metadata"),
         ("aws", {"metadata": {"a": "é"}}, "store.metadata"),
         ("microsoft", {"metadata": {"a-b": "c"}}, "store.metadata"),

@@ -23,7 +23,7 @@ DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
         ({"Cache-Control": "public"}, 100),
         ({"Cache-Control": "max-age=60"}, 60),
         ({"cache-control": "Max-Age=60, public"}, 60),
-        ({"Cache-Control": "max-age=60, s-maxage=90"}, 90),
+        ({"Cache-Control": "Max-Age=60, S-MaxAge=90"}, 90),
         ({"Cache-Control": "max-age=60", "Age": "20"}, 40),
         ({"Cache-Control": "max-age=60", "Age": "200"}, 0),
         ({"Cache-Control": "max-age=99999999999999999999"}, 1000),

@@ -55,7 +55,8 @@ async def test_a_full_disk_costs_no_answer_and_leaves_room_for_others(small_disk
     for number in range(100):  # 100 MB, more than there is
         tier.put(entry(number, 2**20))
         await tier.written(entry(number).key)
-    assert shutil.disk_usage(small_disk).free > 2 * 2**20
+    usage = shutil.disk_usage(small_disk)
+    assert usage.free >= usage.total // 20
     assert tier.errors == 0
     found = [await tier.get(entry(number).key, entry(number).source_digest) for number in range(100)]
     assert all(made in (None, entry(number, 2**20)) for number, made in enumerate(found))

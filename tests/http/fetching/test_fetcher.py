@@ -101,7 +101,7 @@ async def test_the_service_says_who_it_is(fetcher: Fetcher, tmp_path: Path) -> N
 
     async with serving({"/p": answer}) as url:
         await get(fetcher, f"{url}/p", tmp_path, headers={"X-Token": "7", "Referer": "https://example.org"})
-        for name, given in (("User-Agent", "Mozilla/5.0"), ("User-Agent", "")):
+        for name, given in (("User-Agent", "Mozilla/5.0"), ("user-agent", "")):
             await get(fetcher, f"{url}/p", tmp_path, headers={name: given})
     assert [headers["User-Agent"] for headers in seen] == [
         "imgsvc/1.0",

@@ -138,6 +138,7 @@ class TestRequest:
         headers = {"Content-Type": kind, "Content-Encoding": encoding}
         reply = await call(client, "POST", path, data=b"{}", headers=headers)
         assert_failure(reply, 415, "unsupported_encoding", "Content-Encoding")
+        assert reply.headers["Connection"] == "close"
         assert reply.headers["Accept-Encoding"] == "identity"
 
     @pytest.mark.parametrize("url", ["github:octocat", "gravatar:a@b.example"])

@@ -26,7 +26,7 @@ SIGNALS = pytest.mark.parametrize(
     [
         ({"X-Svc-Binary": "1"}, {"mode": "binary"}),
         ({"X-Svc-Binary": "1"}, {}),
-        ({"X-Svc-Binary": "true"}, {}),
+        ({"X-Svc-Binary": "True"}, {}),
         ({}, {"mode": "binary"}),
     ],
     ids=["both", "header", "header-true", "mode"],

@@ -21,6 +21,7 @@ class TestAuthentication:
         """Both forms of authentication do."""
         for value in (
             f"Bearer {service.key}",
+            f"BEARER {service.key}",
             "Basic " + base64.b64encode(f"{service.key}:".encode()).decode(),
         ):
             async with service.client(key="", headers={"Authorization": value}) as client:
@@ -52,6 +53,7 @@ class TestAuthentication:
             for path in ("/1.0/account", "/healthz", "/nothing"):
                 reply = await call(client, "GET", path, allow_redirects=False)
                 assert_failure(reply, 403, "https_required", "https://")
+                assert reply.headers["Connection"] == "close"
 
     @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
     async def test_old_tls_is_refused(self, service: Service) -> None:

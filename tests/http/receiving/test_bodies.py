@@ -55,6 +55,7 @@ async def test_the_limit_is_the_most_bytes_of_json(more: int, client: aiohttp.Cl
     if more:
         assert_failure(reply, 413, "body_too_large")
         assert_failure(told, 413, "body_too_large")
+        assert {answer.headers["Connection"] for answer in (reply, told)} == {"close"}
     else:
         assert reply.status == 200, reply.json
         assert_failure(told, 422, "invalid_parameter")
@@ -169,6 +170,28 @@ async def test_parts_of_any_disposition_are_told_by_their_names(
         headers = {"Content-Type": f"multipart/{kind}; boundary=frontier"}
         reply = await call(client, "POST", "/1.0/upload", data=body, headers=headers)
         assert (reply.status, reply.headers["Content-Type"]) == (200, "image/jpeg")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"Content-Transfer-Encoding: 7Bit", None),
+        (b"Content-Transfer-Encoding:", None),
+        (b"Content-Transfer-Encoding: base64", "encoded as 'base64'; send it as it is"),
+        (b"Content-Encoding: GZIP", "encoded as 'gzip'; send it as it is"),
+        (b"Content-Type: multipart/mixed; boundary=a", "it has a form within the form"),
+    ],
+)
+async def test_parts_come_as_they_are(
+    header: bytes, reason: str | None, client: aiohttp.ClientSession
+) -> None:
+    body = form(FILE.replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n\r\n", 1))
+    reply = await call(client, "POST", "/1.0/upload", data=body, headers=FORM)
+    if reason is None:
+        assert reply.status == 200
+    else:
+        assert_failure(reply, 400, "invalid_multipart", reason)
 
 
 @pytest.mark.asyncio

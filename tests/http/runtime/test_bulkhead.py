@@ -19,7 +19,8 @@ pytestmark = pytest.mark.asyncio
 
 async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
     calls, answer = Bulkhead(0.5), threading.Event()
-    before = threading.active_count()
+    before, broken = threading.active_count(), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
     running = [asyncio.create_task(calls.call(answer.wait)) for _ in range(100)]
     await asyncio.sleep(0.1)
     assert 2 <= threading.active_count() - before <= 40
@@ -34,6 +35,7 @@ async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
             with contextlib.suppress(CallTimedOut):  # while the threads come to their ends
                 assert await calls.call(lambda: "room again") == "room again"
                 break
+    assert not broken  # by answers that nobody waits for any more
 
 
 async def test_a_call_that_is_cancelled_as_it_gets_a_thread_hands_it_over(

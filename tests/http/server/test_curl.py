@@ -216,7 +216,7 @@ async def test_a_large_upload_waits_to_be_told_to_continue(curl: Curl, tmp_path:
     assert large.stat().st_size > 1_100_000
     request = 'data={"resize":{"width":100},"output":{"format":"webp"}}'
     said = await curl(
-        "/1.0/upload", "-H", "Expect: 100-continue", "--expect100-timeout", "30",
+        "/1.0/upload", "-H", "Expect: 100-Continue", "--expect100-timeout", "30",
         "-F", f"file=@{large}", "-F", request,
     )  # fmt: skip
     assert said.status == 200, said.body

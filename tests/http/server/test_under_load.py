@@ -280,6 +280,7 @@ async def test_slow_bodies_and_sources_come_to_an_end(tmp_path: Path) -> None:
             headers = {"Content-Type": "application/json"}
             reply = await call(client, "POST", "/1.0/fetch", data=drip(), headers=headers)
             assert_failure(reply, 408, "body_too_slow", "1 second:")
+            assert reply.headers["Connection"] == "close"
             reply = await call(client, "POST", "/1.0/fetch", json={"url": f"{url}/hang"})
             assert_failure(reply, 422, "source_unreachable", "1 second")
             assert await used(client) == 0

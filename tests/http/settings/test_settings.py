@@ -74,7 +74,7 @@ def test_defaults_are_those_of_the_interface() -> None:
 
 
 def test_plain_http_is_for_one_machine_only() -> None:
-    plain = Settings.load(None, HOME, {"server.plain_http": "true"})
+    plain = Settings.load(None, HOME, {"server.plain_http": "True"})
     assert plain.server.public_url == "http://localhost:8443"
     for host in ("0.0.0.0", "192.0.2.1", "example.org", "::"):
         with pytest.raises(SpecError, match="must be a loopback address"):

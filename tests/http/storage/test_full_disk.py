@@ -44,6 +44,7 @@ async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room_again(sma
             for picture in (large, small):  # of which one goes to the disk, and both to the database
                 refused = await upload(client, picture)
                 assert_failure(refused, 507, "disk_full", "Retry in")
+                assert refused.headers["Connection"] == "close"
                 assert int(refused.headers["Retry-After"]) > 0
             assert_failure(await call(client, "GET", "/readyz"), 503, "not_ready", "disk is full")
             assert (await call(client, "GET", "/healthz")).status == 200

@@ -35,11 +35,12 @@ def settings_for(folder: Path, **more: str) -> Settings:
 
 
 async def test_an_upload_that_cannot_be_kept_for_a_webhook(tmp_path: Path) -> None:
-    async with receiving() as receiver, embedded(settings_for(tmp_path)) as (client, _):
+    settings = settings_for(tmp_path, **{"temporary.url": f"file://{tmp_path}/results/"})
+    async with receiving() as receiver, embedded(settings) as (client, _):
         document = {"webhook": {"url": receiver.url}}
         assert (await upload(client, PHOTO, document)).status == 202
         await receiver.arrived(1)
-        pending = tmp_path / "state/temporary-pending"
+        pending = tmp_path / "results-pending"
         pending.rename(tmp_path / "elsewhere")
         failed = await upload(client, PHOTO, document)
         assert_failure(failed, 503, "machine_failed", "this one is not at fault")

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from imgsvc_core.errors import SpecError
+from imgsvc_http.state import presets
+from imgsvc_http.state.accounts import Account
+from imgsvc_http.state.database import Database
 from imgsvc_urls import Signer
 from tests.http.calls import Reply, assert_failure, call, upload
+from tests.http.conftest import NOW
 from tests.http.ways.conftest import Site
 from tests.support import encoded
 
@@ -51,6 +56,16 @@ async def test_bodies_and_urls_name_them(site: Site) -> None:
     assert_failure(
         await site.picture("photos/photo.jpg", preset="small"), 422, "invalid_parameter", "no preset"
     )
+
+
+async def test_their_number_has_a_bound(
+    db: Database, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presets, "MOST", 2)
+    for name in ("one", "two", "one"):
+        await presets.put(db, account.id, name, SMALL, NOW)
+    with pytest.raises(SpecError, match="at most 2 presets: delete one before you add 'three'"):
+        await presets.put(db, account.id, "three", SMALL, NOW)
 
 
 async def test_one_of_the_account_wins_over_one_of_the_settings(site: Site) -> None:

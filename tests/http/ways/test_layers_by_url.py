@@ -201,11 +201,19 @@ async def test_what_cannot_be_used_names_the_layer(
     assert await lay.used() == used
 
 
-async def test_the_limit_of_sources_holds_for_watermarks(lay: Site) -> None:
+async def test_the_limit_of_sources_holds_for_all(lay: Site) -> None:
     async with lay.service.client() as client:
-        for length, status in ((100_000, 201), (100_001, 413)):
-            picture = MARK.ljust(length, b"\0")
-            assert (await upload(client, picture, path="/1.0/watermarks")).status == status
+        for length, allowed in ((100_000, True), (100_001, False)):
+            picture, file = MARK.ljust(length, b"\0"), lay.photos / f"{length}.png"
+            mark = await upload(client, picture, path="/1.0/watermarks")
+            assert mark.status == (201 if allowed else 413)
+            assert (await upload(client, picture)).status == (200 if allowed else 413)
+            lay.web.pages[f"/pictures/{length}.png"] = Page(picture)
+            file.write_bytes(picture)
+            for origin in ("web", "photos"):
+                reply = await lay.get(lay.signer.url(f"{origin}/{length}.png"))
+                assert reply.status == (200 if allowed else 424)
+            file.unlink()
 
 
 async def test_pictures_of_all_layers_share_a_limit(lay: Site) -> None:

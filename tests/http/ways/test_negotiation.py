@@ -105,4 +105,4 @@ def test_save_data_lowers_the_quality_that_a_url_leaves_open(text: str, output: 
 
 
 def test_save_data_wins_over_the_density_of_the_screen() -> None:
-    assert _negotiated("/resize:100x/photos/a.jpg", Sec_CH_DPR="3", Save_Data="on").dpr == 1
+    assert _negotiated("/resize:100x/photos/a.jpg", Sec_CH_DPR="3", Save_Data="ON").dpr == 1

@@ -152,9 +152,7 @@ def _pictures(strip: Any) -> Any:
             """Return the number of the current frame."""
             return self.place
 
-    frames = Frames()
-    frames.seek(0)
-    return frames
+    return Frames()
 
 
 def _played(encoded: bytes, plays: int) -> bytes:

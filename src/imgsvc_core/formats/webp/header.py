@@ -95,7 +95,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, WebpHeader, Sequence[E
     exif: list[ExifBlock] = []
     profile, plays = False, 0
     for kind, start, length in chunks:
-        if kind in (b"VP8 ", b"VP8L") and not bitstreams:
+        if kind in (b"VP8 ", b"VP8L"):
             bitstreams.append(_read_bitstream(reader, kind, start))
         elif kind == b"ANIM":
             (plays,) = reader.unpack("<H", start + 4)
