@@ -122,7 +122,7 @@ class _NothingBesideCodedPixels:
 
     def schema(self, otherwise: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return the same condition in JSON Schema, and what holds ``otherwise``."""
-        nothing = {"enum": [None, [], {}]}
+        nothing: dict[str, Any] = {"enum": [None, [], {}]}
         operations = {name: {"type": "null"} for name in OPERATIONS if name != "output"}
         then = {"properties": operations | dict.fromkeys((_OLD_NAME, *LISTS), nothing)}
         found = dict(otherwise)
