@@ -13,7 +13,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
-from imgsvc_http.answering.errors import Refusal, refusal_of
+from imgsvc_http.answering.errors import Refusal, every_slug, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.cache import Cache, open_cache
@@ -155,7 +155,7 @@ async def open_services(settings: Settings, process: NodeProcess) -> AsyncIterat
             base_url=settings.server.public_url,
             store_seconds=settings.limits.store_seconds,
         )
-        metrics = Metrics()
+        metrics = Metrics(every_slug())
         services = Services(
             settings=settings,
             db=db,

@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 _DECODER = json.JSONDecoder()
 
+ENDS = ("crashed", "killed", "timeout", "cancelled", "replaced")
 _END_SECONDS = 1.0
 _LOW_PRIORITY = 15  # a core is shared with others at about 1 to 30
 _REPLY_BYTES = 1 << 16
@@ -80,8 +81,8 @@ class Workers:
         self._lent = 0
         self._is_closed = False
         self._filling: asyncio.Task[None] | None = None
-        self.ends: Counter[str] = Counter()
-        """How many workers ended, by reason: crashed, killed, timeout, cancelled, replaced."""
+        self.ends: Counter[str] = Counter(dict.fromkeys(ENDS, 0))
+        """How many workers ended, by reason."""
 
     async def fill(self) -> None:
         """Start the workers that are missing."""

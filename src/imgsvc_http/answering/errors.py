@@ -160,6 +160,14 @@ STATUSES: tuple[tuple[type[ImgsvcError], HTTPStatus], ...] = (
 """The statuses of the library's errors, by the first class that fits."""
 
 
+def every_slug() -> set[str]:
+    """Return the names of all errors: those of the service, and those of the library."""
+    classes: list[type[ImgsvcError]] = [ImgsvcError]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    return {*KINDS, *(cls.slug for cls in classes[1:])}
+
+
 @attrs.frozen(eq=False)
 class Refusal(Exception):
     """A request that is answered with an error."""

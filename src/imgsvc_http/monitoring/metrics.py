@@ -146,9 +146,10 @@ class _Histogram:
 class Metrics:
     """What one process has counted, in plain numbers: the instruments of the client take locks each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: Iterable[str] = ()) -> None:
+        """Begin to count, errors of these names at 0: Prometheus sees no increase in what was not there."""
         self._requests: Counter[tuple[str, ...]] = Counter()
-        self._errors: Counter[tuple[str, ...]] = Counter()
+        self._errors: Counter[tuple[str, ...]] = Counter({(name,): 0 for name in errors})
         self._seconds: defaultdict[str, _Histogram] = defaultdict(_Histogram)
         self._phases: defaultdict[str, _Histogram] = defaultdict(_Histogram)
         self._received = self._sent = 0

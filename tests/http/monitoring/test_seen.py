@@ -17,6 +17,7 @@ import attrs
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from imgsvc_http.answering.errors import KINDS
 from imgsvc_http.monitoring.metrics import METRICS
 from imgsvc_http.monitoring.phases import PHASES
 from imgsvc_http.state import accounts
@@ -189,6 +190,16 @@ async def test_state_is_told(seen: Seen) -> None:
     assert 0 < found["imgsvc_state_disk_free_bytes",] <= found["imgsvc_state_disk_bytes",]
     for status in ("created", "scheduled", "dispatched", "delivered", "failed"):
         assert found["imgsvc_webhooks", status] == 0
+
+
+@pytest.mark.asyncio
+async def test_counts_begin_at_zero(seen: Seen) -> None:
+    """Prometheus sees no increase in what was not there before: the first error would alert nobody."""
+    found = await seen.metrics()
+    errors = {name[1] for name in found if name[0] == "imgsvc_errors_total"}
+    assert {*KINDS, "machine_failed", "source_unreachable", "url_expired"} <= errors
+    ends = {name[1] for name in found if name[0] == "imgsvc_worker_ends_total"}
+    assert ends == {"crashed", "killed", "timeout", "cancelled", "replaced"}
 
 
 @pytest.mark.asyncio

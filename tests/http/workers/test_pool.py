@@ -224,7 +224,7 @@ async def lack_memory() -> str:
     async with open_pool(memory_bytes=1 << 30) as pool:
         with pytest.raises(ImgsvcError) as caught:
             await pool.run(tasks.TakeMemory(600 << 20), SOURCE, account="a")
-        return f"{caught.value.slug} {dict(pool.ends)}"
+        return f"{caught.value.slug} {dict(+pool.ends)}"
 
 
 async def test_a_machine_without_threads_and_processes_is_at_fault(tmp_path: Path) -> None:
