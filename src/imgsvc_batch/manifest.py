@@ -273,7 +273,8 @@ class Manifest:
 
     def current_paths(self, id: int) -> list[str]:
         """Return the paths of the results of an input's last run."""
-        return [output.path for output in self._outputs(id)]
+        rows = self._db.execute("SELECT path FROM outputs WHERE input = ? AND current", (id,))
+        return [path for (path,) in rows]
 
     def failures_of(self, source: str) -> dict[str, Known]:
         """Return the inputs of a source that failed, by key."""

@@ -249,7 +249,7 @@ class PlaceTier:
     async def _evict(self, size: int) -> None:
         """Delete files that were used longest ago, until those that stay have so many bytes less."""
         await self._flush()
-        known, is_counted = self._known or await self._count(), False
+        known, goes_on = self._known or await self._count(), True
         while size > 0:
             going, taken = list[StoredFile](), 0
             while known.oldest and taken < size:
@@ -260,10 +260,11 @@ class PlaceTier:
                 self.evicted += count
                 self._note_growth(-count, -freed)
                 size -= freed
-            elif is_counted:
+                goes_on = goes_on or freed > 0
+            elif not goes_on:
                 return
             else:
-                is_counted, known = True, await self._count()
+                goes_on, known = False, await self._count()
 
     def _note_growth(self, entries: int, size: int) -> None:
         if self._known is not None:

@@ -119,6 +119,23 @@ async def test_a_million_urls_are_bounded(folder: Path, clock: Clock) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_bound_that_became_much_lower_holds_at_once(
+    folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(folder, clock) as tier:
+        for number in range(40):
+            clock.now += 1
+            await write(tier, entry(number))
+    monkeypatch.setattr("imgsvc_http.cache.files._LEAST_OLDEST", 3)  # files that one count remembers
+    async with opened(folder, clock, bound=8 * BLOCK) as tier:
+        clock.now += 1
+        await write(tier, entry(40))
+        assert len(files(folder)) <= 8
+        assert await found(tier, entry(40)) == entry(40)
+        assert await found(tier, entry(39)) == entry(39)
+
+
+@pytest.mark.asyncio
 async def test_an_entry_larger_than_the_bound_costs_no_other(folder: Path, clock: Clock) -> None:
     async with opened(folder, clock) as tier:
         tier.put(entry(1))
