@@ -306,6 +306,7 @@ class Batch:
             overwrite=self.overwrite,
             staging_folder=self.staging_folder,
             remote=is_remote(self.source) or is_remote(self.target),
+            packed=is_url(self.source) and "::" in self.source,
             in_place=self.in_place,
         )
 

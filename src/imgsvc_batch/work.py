@@ -39,6 +39,7 @@ class Job:
         overwrite: replace objects that are not results of the same input.
         staging_folder: the folder for results that are not in place yet; empty if the target is a URL.
         remote: inputs or results cross a network.
+        packed: inputs are in an archive, whose index each process reads.
         in_place: the result of an input takes its place.
     """
 
@@ -50,6 +51,7 @@ class Job:
     overwrite: bool = False
     staging_folder: str = ""
     remote: bool = False
+    packed: bool = False
     in_place: bool = False
 
     @property
@@ -64,7 +66,7 @@ class Job:
 
         A task that hangs is split into its inputs.
         """
-        return _GRACE_SECONDS * inputs + (TRANSFER_SECONDS if self.remote else 0.0)
+        return _GRACE_SECONDS * inputs + (TRANSFER_SECONDS if self.remote or self.packed else 0.0)
 
 
 @attrs.frozen(kw_only=True)

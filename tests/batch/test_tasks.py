@@ -37,6 +37,14 @@ def test_inputs_that_cross_a_network_have_more_time() -> None:
     assert local.grace(1) < local.grace(3) < remote.grace(3)
 
 
+def test_reading_the_index_of_an_archive_is_no_time_of_a_picture() -> None:
+    plain, packed = (
+        Batch(source=source, target="out", variants={"": SPEC}).read_job().grace(1)
+        for source in ("in", "zip://::in.zip")
+    )
+    assert packed > 10 * plain
+
+
 def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     names = fill(source, 40)
