@@ -144,6 +144,19 @@ def test_keep_keeps_all_but_the_orientation(format: str) -> None:
     assert probe(ByteSource(data)).info.orientation == 1
 
 
+@pytest.mark.parametrize("format", [name for name in _HOLDS_EXIF if name != "jxl"])
+def test_values_keep_their_types(format: str) -> None:
+    """Pillow would write bytes of an undefined meaning as numbers."""
+    undefined = exif.Value(7, 5, b"\1\2\3\0\4")
+    block = exif.serialize(exif.Exif({exif.ORIENTATION: exif.Value(3, 1, b"\6\0")}, {0x9101: undefined}))
+    image = vips(photo()).copy()
+    image.set_type(pyvips.GValue.blob_type, EXIF, block)
+    loaded = load(probe(ByteSource(_write(format, "keep", image))))
+    kept = exif.parse(bytes(loaded.get(EXIF)))
+    assert kept is not None
+    assert kept.photo == {0x9101: undefined}
+
+
 @pytest.mark.parametrize("format", _HOLDS_XMP)
 def test_xmp_follows_the_policy(format: str) -> None:
     def stored(policy: MetadataPolicy) -> bytes:

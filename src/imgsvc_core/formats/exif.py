@@ -125,6 +125,15 @@ def parse(blob: bytes) -> Exif | None:
         return None
 
 
+def without_orientation(blob: bytes) -> bytes:
+    """Return an EXIF block that does not tell how the image is to be turned."""
+    parsed = parse(blob)
+    if parsed is None or ORIENTATION not in parsed.main:
+        return blob
+    main = {tag: value for tag, value in parsed.main.items() if tag != ORIENTATION}
+    return serialize(attrs.evolve(parsed, main=main))
+
+
 def of_tiff(main: Directory) -> Exif | None:
     """Read what the directories of a TIFF file say of its image; ``None`` if that is nothing."""
     found = _gather(main, _DESCRIPTIVE)

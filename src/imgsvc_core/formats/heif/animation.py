@@ -20,9 +20,8 @@ from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.av1 import coded_sizes
-from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif
+from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif, metadata
 from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, times_of, tracks_of
-from imgsvc_core.formats.metadata import blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -113,14 +112,13 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     pixels = to_array(image.colourspace("srgb") if image.bands < 3 else image)
     if pixels.shape[2] == 4 and (pixels[..., 3] == _OPAQUE).all():
         pixels = pixels[..., :3]
-    options = {option: data for name, option in OPTIONS.items() if (data := blob(image, name))}
     encoded = io.BytesIO()
     strip = pixels.reshape(frames, height, *pixels.shape[1:])
     with encoder("avif"):
         _pictures(strip).save(
             encoded, "AVIF", save_all=True, duration=delays, quality=settings.quality,
             speed=max(_SLOWEST, FASTEST - effort), subsampling=":".join(subsampling), autotiling=False,
-            max_threads=max(2, fewer_cores() or os.cpu_count() or 1), **options,
+            max_threads=max(2, fewer_cores() or os.cpu_count() or 1), **metadata(image),
         )  # fmt: skip
     sink.write(_played(encoded.getvalue(), plays))
     return {

@@ -60,7 +60,6 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
     image = (image.colourspace("srgb") if image.bands < 3 else image).copy_memory()
     if image.bands == 4 and image[3].min() == _OPAQUE:  # the encoder would leave it out, too
         image = image.extract_band(0, n=3)
-    options = {option: data for name, option in OPTIONS.items() if (data := blob(image, name))}
     mode = "RGBA" if image.bands == 4 else "RGB"
     encoded = io.BytesIO()
     picture = Image.frombytes(mode, size_of(image), blended(image).write_to_memory())
@@ -68,10 +67,23 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
         picture.save(
             encoded, "AVIF", quality=settings.quality, speed=FASTEST - effort, autotiling=False,
             subsampling=":".join(subsampling), max_threads=_threads(image),
-            advanced={"sharpness": SHARPNESS}, **options,
+            advanced={"sharpness": SHARPNESS}, **metadata(image),
         )  # fmt: skip
     sink.write(encoded.getvalue())
     return {"colorspace": "srgb", "depth": 8, "alpha": mode == "RGBA", "subsample": ":".join(subsampling)}
+
+
+def metadata(image: pyvips.Image) -> dict[str, bytes]:
+    """Return the options of Pillow for the metadata of an upright image.
+
+    If EXIF told an orientation, Pillow would write it anew, and not with all types.
+    """
+    options = {option: data for name, option in OPTIONS.items() if (data := blob(image, name))}
+    if block := options.get("exif"):
+        from imgsvc_core.formats.exif import without_orientation
+
+        options["exif"] = without_orientation(block)
+    return options
 
 
 def _threads(image: pyvips.Image) -> int:
