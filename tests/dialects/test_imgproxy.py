@@ -356,6 +356,20 @@ def test_wrong_options_are_named(options: str, name: str) -> None:
     assert name in refusal(options, 404)
 
 
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [
+        ("w", 1), ("rs", 8), ("s", 7), ("ex", 4), ("g:ce", 3), ("g:sm", 1), ("c", 5), ("z", 2), ("t", 4),
+        ("pd", 4), ("fl", 2), ("wm", 7), ("fn", 2), ("scp", 1), ("br", 1), ("mc", 2), ("hs", 2), ("da", 1),
+        ("aq", 5),
+    ],
+)  # fmt: skip
+def test_options_have_a_number_of_arguments(option: str, most: int) -> None:
+    given = most + 1
+    arguments = ":1" * (given - option.count(":"))
+    assert f"at most {most} arguments, got {given}" in refusal(option + arguments, 404)
+
+
 @pytest.mark.parametrize("option", ["msr:5", "msfs:5", "maf:5", "mafr:5", "mrd:5"])
 def test_limits_are_the_operators(option: str) -> None:
     assert f"'{option.partition(':')[0]}'" in refusal(option, 403)

@@ -63,6 +63,8 @@ def test_only_time_may_be_a_fraction() -> None:
         (facts(width=10_001, height=10_000), ["10001 x 10000", "100,010,000", "100,000,000"]),
         (facts(frames=501), ["501", "500"]),
         (facts(width=3000, height=1001, frames=100), ["300,300,000", "300,000,000"]),
+        (attrs.evolve(facts(), decoded_pixels=100_000_001), ["100,000,001", "100,000,000"]),
+        (attrs.evolve(facts(), channels=65), ["65", "64"]),
     ],
 )
 def test_source_beyond_a_limit(info: ImageInfo, numbers: list[str]) -> None:
@@ -74,7 +76,12 @@ def test_source_beyond_a_limit(info: ImageInfo, numbers: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "info",
-    [facts(width=10_000, height=10_000), facts(frames=500), facts(3000, 1000, 100)],
+    [
+        facts(width=10_000, height=10_000),
+        facts(frames=500),
+        facts(3000, 1000, 100),
+        attrs.evolve(facts(), decoded_pixels=100_000_000, channels=64),
+    ],
 )
 def test_source_at_a_limit(info: ImageInfo) -> None:
     check_source(info, Limits())
@@ -100,6 +107,8 @@ def test_output_beyond_a_limit(size: tuple[int, int, int], number: str) -> None:
 def test_output_at_the_limits() -> None:
     check_output(16_384, 6103, 1, Limits())
     check_output(3000, 1000, 100, Limits())
+    check_output(10_000, 10_000, 1, Limits())
+    check_output(1, 1, 500, Limits())
 
 
 def test_a_still_picture_is_not_measured_as_an_animation() -> None:

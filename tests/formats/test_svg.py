@@ -103,6 +103,14 @@ def test_nothing_is_cut_off_without_a_size() -> None:
     assert (columns.min(), columns.max(), rows.min(), rows.max()) == (10, 94, 5, 44)
 
 
+@pytest.mark.parametrize("side", ["width", "height"])
+def test_no_style_sheet_changes_the_size(side: str) -> None:
+    sheet = f"<style>svg {{ {side}: 5px !important }}</style>"
+    found = drawn(drawing('width="20" height="10"', f'{sheet}<rect width="20" height="10"/>'))
+    assert found.shape[:2] == (10, 20)
+    assert (found[..., 3] == 255).all()
+
+
 def test_lengths_within_are_those_of_the_size() -> None:
     found = drawn(drawing('width="4cm" height="20mm"', '<rect width="2cm" height="20mm"/>'))
     assert np.abs((found[..., 3] / 255).sum(axis=1) - 2 * 96 / 2.54).max() < 0.5

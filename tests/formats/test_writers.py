@@ -494,6 +494,11 @@ def test_depth_is_rounded_not_cut(values: list[int], bits: int) -> None:
     assert image.interpretation == ("grey16" if bits > 8 else "b-w")
 
 
+def test_computed_samples_are_rounded_not_cut() -> None:
+    image = to_depth(vips(np.array([[-0.4, 0.4, 0.6, 254.6, 300]], np.float32)), 8)
+    assert to_array(image)[:, :, 0].tolist() == [[0, 0, 1, 255, 255]]
+
+
 @pytest.mark.parametrize("format", OUTPUT_NAMES)
 @pytest.mark.parametrize("size", [(1, 1), (1, 7), (7, 1), (3, 5)])
 def test_tiny_pictures(format: str, size: tuple[int, int]) -> None:

@@ -105,7 +105,7 @@ def test_families_are_read_as_their_platform_writes_them(
 ) -> None:
     """The name of a group of families, which comes second in the table, goes before that of the family."""
     whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
-    texts = [text.encode(encoding or "ascii") for text in ("Acme Light", "Acme")]
+    texts = [text.encode(encoding or "ascii") for text in ("A" * 100, "Acme")]
     records = [
         struct.pack(">HHHHHH", platform, 0, 0, name, len(text), offset)
         for name, text, offset in zip((1, 16), texts, (0, len(texts[0])), strict=True)
@@ -115,7 +115,7 @@ def test_families_are_read_as_their_platform_writes_them(
     place = struct.pack(">II", len(whole), len(table))
     (tmp_path / "acme.ttf").write_bytes(whole[: entry + 8] + place + whole[entry + 16 :] + table)
     if encoding:
-        assert read_font(tmp_path / "acme.ttf").families == ("Acme", "Acme Light")
+        assert read_font(tmp_path / "acme.ttf").families == ("Acme", "A" * 100)
     else:
         with pytest.raises(ValueError, match="it has no family"):
             read_font(tmp_path / "acme.ttf")

@@ -16,7 +16,7 @@ import imgsvc_core as imgsvc
 from imgsvc_batch import Batch, run_batch
 from imgsvc_cli.app import run
 from imgsvc_core.errors import MemoryLimitExceeded, SourceError, SpecError
-from imgsvc_core.spec import Length
+from imgsvc_core.spec import MOST_LAYERS, Length
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.options import base64_of, options_of, request_of
 from tests.process.pictures import pixels_of
@@ -130,7 +130,8 @@ def test_python_takes_pictures_by_path(tmp_path: Path) -> None:
         ([{**BOX, "blend": "over"}], ["layers[0].blend"]),
         ([{**BOX, "padding": 3}], ["layers[0].padding"]),
         ([{**BOX, "colour": "f00"}, 7], ["layers[0].colour", "layers[1]"]),
-        ([BOX] * 10_000, ["layers"]),
+        ([BOX] * (MOST_LAYERS + 1), ["layers"]),
+        ([{"text": {"text": "a" * 2001, "size": 9}}], ["layers[0].text.text"]),
         ("rectangle", ["layers"]),
     ],
 )
@@ -138,6 +139,12 @@ def test_mistakes_are_told_with_the_path_of_the_layer(layers: Any, paths: list[s
     with pytest.raises(SpecError) as caught:
         made(layers)
     assert [problem.path for problem in caught.value.problems] == paths
+
+
+def test_as_many_layers_and_letters_as_are_allowed_are_taken() -> None:
+    texts = [{"text": {"text": "a" * 2000, "size": 9}}]
+    for layers in ([BOX] * MOST_LAYERS, texts):
+        assert imgsvc.parse({"layers": layers}).layers is not None
 
 
 def test_layers_count_in_the_bound_of_memory() -> None:

@@ -6,11 +6,10 @@ A terminal sends an interrupt to the processes of a pool and to their parent. Th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -83,8 +82,7 @@ class WorkerPool:
         self._ended = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="imgsvc-workers", daemon=True)
-        with _interrupts_blocked():
-            self._thread.start()
+        self._thread.start()
 
     def submit(
         self,
@@ -163,8 +161,12 @@ class WorkerPool:
         return opened
 
     def _begin(self) -> Forkserver:
-        with _interrupts_blocked():
+        """Begin a fork server. Its processes leave interrupts and hangups to their parent from the start."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
             return Forkserver.begin(self._memory_bytes, modules=self._modules, preloads=self._preloads)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Self:
         return self
@@ -176,15 +178,3 @@ class WorkerPool:
             self.close()
         else:
             self.stop()
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Block interrupts and hangups in the threads and processes that the block starts. Their parent handles
-    them.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

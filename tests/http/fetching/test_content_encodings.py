@@ -104,6 +104,20 @@ async def test_codings_are_undone_beside_labels(
     assert await got(fetcher, tmp_path, encoded(body, header.format(coding, coding.upper()))) == PICTURE
 
 
+async def test_a_source_may_have_all_the_bytes_that_are_allowed(fetcher: Fetcher, tmp_path: Path) -> None:
+    async def of_unknown_length(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(body)
+        return response
+
+    body = bytes(5000)
+    for answer in (encoded(body), encoded(gzip.compress(body), "gzip"), of_unknown_length):
+        assert await got(fetcher, tmp_path, answer, limit=5000) == body
+        with pytest.raises(SourceTooLarge):
+            await got(fetcher, tmp_path, answer, limit=4999)
+
+
 async def test_codings_are_undone_from_the_last_to_the_first(fetcher: Fetcher, tmp_path: Path) -> None:
     body = bare_deflate(gzip.compress(PICTURE))
     assert await got(fetcher, tmp_path, encoded(body, "gzip, deflate")) == PICTURE
