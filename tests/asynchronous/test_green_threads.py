@@ -44,7 +44,7 @@ print(json.dumps({
     "error": error,
     "ticks": len(ticks) - before,
     "width": imgsvc.inspect(small).width,
-}))
+}), flush=True)
 import os; os._exit(0)  # the encoder goes on
 """
 
