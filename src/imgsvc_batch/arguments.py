@@ -212,7 +212,8 @@ class Batch:
             if id not in self.watermarks
             for path in [spec.path_of_picture(id)]
         ]
-        folders = [split_pattern(part)[0] for _, part in parts_of(self.source)]
+        places = {split_pattern(part)[0] for _, part in parts_of(self.source)}
+        folders = (place for place in places if not os.path.isfile(place))  # there may be many named files
         if not self.in_place and any(relative(folder, self.target) == "" for folder in folders):
             message = (
                 "Batch 'target' parameter must be another folder than the source, "
