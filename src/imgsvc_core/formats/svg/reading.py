@@ -20,7 +20,7 @@ def read(picture: Svg, settings: LoadSettings) -> pyvips.Image:
         from imgsvc_core.fonts import use_fonts
 
         use_fonts()
-    if b"base64" in markup:
+    if b"base64" in markup.lower():
         from imgsvc_core.formats.svg.pictures import with_known_pictures
 
         markup = with_known_pictures(markup)
