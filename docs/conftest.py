@@ -38,6 +38,8 @@ SERVERS = {"5432": postgresql, "6379": redis}
 ENDLESS = {"imgsvc serve": "Serving at", "imgsvc playground": "Press Ctrl-C"}
 """Commands that a reader ends with Ctrl-C, and what they print as soon as they answer."""
 END = "-- the command has ended:"
+KILLED = re.compile(r"bash: line \d+: +\d+ Killed ")
+"""What bash tells of `kill -9`: before the next command, or the one after it from bash 5.3 on."""
 COMMAND = re.compile(r".*<<('?)(\w+)\1\n(?s:.*?)\n\2$|(?:.*\\\n)*.*", re.MULTILINE)
 """A command with a text of several lines, or one whose lines but the last end in a backslash."""
 
@@ -84,6 +86,8 @@ class Terminal:
         print(f"{{ {command}\n}} </dev/null; echo '{END}' $?", file=self.bash.stdin, flush=True)
         output = ""
         for line in self.bash.stdout:
+            if KILLED.match(line):
+                continue
             text, end, status = line.partition(END)
             output += text
             if end:
