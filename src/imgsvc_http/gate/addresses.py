@@ -20,7 +20,7 @@ def client_network(address: str) -> str:
     translator are in its network.
     """
     ip = _parsed(address)
-    if ip is None or ip.version == 4:
+    if not isinstance(ip, ipaddress.IPv6Address):
         return address
     if ip in _NAT64:
         return str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
