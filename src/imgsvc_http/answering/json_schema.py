@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -19,6 +20,7 @@ _TYPES: Mapping[Any, Schema] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    type(None): {"type": "null"},
     datetime: {"type": "string", "format": "date-time"},
 }
 
@@ -91,6 +93,8 @@ def _of_type(hint: Any) -> Schema:
         return {"type": "array", "items": _of_type(get_args(hint)[0])}
     if get_origin(hint) is dict:
         return {"type": "object", "additionalProperties": True}
+    if get_origin(hint) in (Union, UnionType):
+        return {"anyOf": [_of_type(item) for item in get_args(hint)]}
     return _TYPES[hint]
 
 

@@ -17,7 +17,7 @@ from imgsvc_http.answering.headers import HeaderNames
 
 _MOST_HEADER_BYTES = 7_000  # servers and clients often have a limit of 8 kB for all headers
 _MOST_LETTERS = 500
-_JSON = {"Content-Type": "application/json; charset=utf-8"}
+_JSON = {"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

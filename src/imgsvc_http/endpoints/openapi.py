@@ -43,7 +43,9 @@ def description_of(routes: Sequence[Route], base_url: str, names: HeaderNames) -
 
     async def openapi(call: Call) -> web.StreamResponse:
         """Describe the service for programs."""
-        return web.Response(body=body(), content_type="application/json")
+        return web.Response(
+            body=body(), content_type="application/json", headers={"Cache-Control": "no-cache"}
+        )
 
     return Route("GET", "/1.0/openapi.json", openapi, "This description", "Health", public=True)
 

@@ -83,6 +83,7 @@ class TestLimits:
             reply = await call(customer, method, path)
             assert reply.status == status, f"{method} {path}"
             assert int(reply.headers["X-RateLimit-Remaining"]) == left - 1, f"{method} {path}"
+            assert reply.headers.get("Cache-Control"), f"a cache may keep {method} {path} as long as it likes"
             left -= 1
 
     async def test_beyond_the_rate_everything_is_refused(self, tmp_path: Path, photo: bytes) -> None:

@@ -53,6 +53,8 @@ async def test_the_pages_load_nothing_from_other_hosts(name: str, script: str, s
                 visitor, "GET", f"/playground/{name}", headers={"If-None-Match": file.headers["ETag"]}
             )
             assert (again.status, again.body) == (304, b"")
+            assert file.headers["Vary"] == "Accept-Encoding"
+            assert file.headers["ETag"].startswith("W/")  # as the compressed file has the same
 
 
 @pytest.mark.asyncio
