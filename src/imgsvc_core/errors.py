@@ -286,7 +286,7 @@ class NameCollision(TargetError):
 
 
 _HANDLES = (errno.EMFILE, errno.ENFILE)
-_OF_MACHINE = (*_HANDLES, errno.EAGAIN, errno.EIO)
+_OF_MACHINE = (*_HANDLES, errno.EAGAIN, errno.EBADF, errno.EIO)
 _OF_SCRATCH = (
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EACCES,
     errno.EPERM,

@@ -60,7 +60,7 @@ def told(
     ("numbers", "failure"),
     [
         ("ENOSPC EDQUOT EFBIG EROFS ENOENT ENOTDIR EACCES EPERM", ScratchUnwritable),
-        ("EMFILE ENFILE EAGAIN EIO", MachineFailed),
+        ("EMFILE ENFILE EAGAIN EBADF EIO", MachineFailed),
     ],
 )
 def test_what_the_system_refuses_is_its_own_failure(numbers: str, failure: type[imgsvc.ImgsvcError]) -> None:
