@@ -82,11 +82,18 @@ def test_the_author_is_kept(block: bytes, after: bool, animated: bool) -> None:
 
 
 @pytest.mark.parametrize("output", [{}, {"colors": 4}])
-def test_each_side_keeps_its_resolution(output: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [({"flip": {"vertical": True}}, (300, 150)), ({"rotate": {"angle": 90}}, (150, 300))],
+    ids=["mirrored", "turned"],
+)
+def test_each_side_keeps_its_resolution(
+    step: dict[str, Any], expected: tuple[int, int], output: dict[str, int]
+) -> None:
     source = pillow(photo(), "PNG", dpi=(300, 150))
-    made = imgsvc.process(source, {"flip": {"vertical": True}, "output": {"format": "png", **output}}).data
+    made = imgsvc.process(source, {**step, "output": {"format": "png", **output}}).data
     with Image.open(io.BytesIO(made)) as picture:
-        assert picture.info["dpi"] == pytest.approx((300, 150), abs=0.1)
+        assert picture.info["dpi"] == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.parametrize("steps", [{}, {"rotate": {"angle": 90}}], ids=["in arrays", "by libvips"])

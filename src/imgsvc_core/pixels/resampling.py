@@ -43,7 +43,8 @@ def turn(image: pyvips.Image, orientation: int) -> pyvips.Image:
     """Mirror and turn by quarters as an EXIF orientation says."""
     for operation in _TURNS.get(orientation, ()):
         image = getattr(image, operation)()
-    return image
+    across, down = image.get("xres"), image.get("yres")
+    return image.copy(xres=down, yres=across) if orientation > 4 and across != down else image
 
 
 def completed(image: pyvips.Image, width: int, height: int) -> pyvips.Image:
