@@ -121,7 +121,11 @@ __all__ = [
     "to_numpy",
     "unparse",
 ]
-__all__ += [*errors.__all__, *adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
+__all__ += errors.__all__
+__all__ += adjust.__all__
+__all__ += filters.__all__
+__all__ += frame.__all__
+__all__ += geometry.__all__
 
 for _name in set(__all__) & globals().keys():
     present_as(__name__, globals()[_name])

@@ -57,6 +57,19 @@ def test_mypy_accepts_what_is_right_and_refuses_what_is_wrong(tmp_path: Path) ->
         assert any(number == line and words in message for number, message in found), (line, words, found)
 
 
+def test_pyright_does_so_in_an_editor(tmp_path: Path) -> None:
+    """It takes names as public only where it can follow how ``__all__`` is made."""
+    (tmp_path / SCRIPT.name).write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    found = {item["range"]["start"]["line"] + 1: item["message"] for item in told}
+    assert found.keys() == {line for line, _ in _expected()}, found
+
+
 def test_process_can_be_found() -> None:
     assert {"process", "process_variants"} <= set(dir(imgsvc))
     assert dir(imgsvc) == sorted(imgsvc.__all__)

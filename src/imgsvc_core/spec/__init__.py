@@ -64,4 +64,7 @@ __all__ = [
     "restore",
     "unparse",
 ]
-__all__ += [*adjust.__all__, *filters.__all__, *frame.__all__, *geometry.__all__]
+__all__ += adjust.__all__
+__all__ += filters.__all__
+__all__ += frame.__all__
+__all__ += geometry.__all__
