@@ -58,11 +58,12 @@ def test_mypy_accepts_what_is_right_and_refuses_what_is_wrong(tmp_path: Path) ->
 
 
 def test_pyright_does_so_in_an_editor(tmp_path: Path) -> None:
-    """It takes names as public only where it can follow how ``__all__`` is made."""
+    """It takes names of installed packages as public only where it can follow how ``__all__`` is made."""
     (tmp_path / SCRIPT.name).write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
     done = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable],
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
     told = json.loads(done.stdout)["generalDiagnostics"]
