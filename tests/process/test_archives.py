@@ -15,6 +15,7 @@ import pytest
 from imgsvc_core import Limits
 from imgsvc_core.errors import SourceUnreachable
 from imgsvc_core.sources import list_archive, open_bytes, open_filesystem
+from imgsvc_core.sources.filesystems import reading
 
 MEMBERS = {f"folder/{number}.jpg": bytes([number]) * 100_000 for number in range(40)}
 
@@ -43,6 +44,19 @@ def test_members_are_read_by_several_threads(name: str, tmp_path: Path) -> None:
     pack(archive, MEMBERS)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda member: read(member, archive), MEMBERS)) == list(MEMBERS.values())
+
+
+def test_a_tar_is_not_listed_while_another_thread_reads(tmp_path: Path) -> None:
+    """Both move its place in the file: listings would end early, and members be missing."""
+    archive = tmp_path / "pictures.tar"
+    pack(archive, MEMBERS)
+    fs, root = open_filesystem(f"tar://::{archive}")
+    with ThreadPoolExecutor(1) as threads:
+        with reading(fs):
+            listing = threads.submit(lambda: len(list(list_archive(fs, root) or ())))
+            with pytest.raises(TimeoutError):
+                listing.result(0.2)
+        assert listing.result() == len(MEMBERS)
 
 
 @pytest.mark.parametrize("name", ["pictures.zip", "pictures.tar"])

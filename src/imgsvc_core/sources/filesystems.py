@@ -19,7 +19,7 @@ _ARCHIVES = ("zip://", "tar://", "libarchive://")
 _OPEN_ARCHIVES = 4
 _MOST_LINKS = 40  # to one file, as in Linux
 
-_archive_lock = threading.Lock()
+_archive_lock = threading.RLock()
 
 
 def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
@@ -89,9 +89,10 @@ def _open_tar(archive: str, version: str) -> Any:
         @functools.cached_property
         def members(self) -> dict[str, tuple[dict[str, Any], int, TarInfo | None]]:
             members: dict[str, TarInfo] = {}
-            for member in self.tar:
-                linked = members.get(_plain(member.linkname)) if member.islnk() else None
-                members[_plain(member.name)] = linked or member
+            with _archive_lock:
+                for member in self.tar:
+                    linked = members.get(_plain(member.linkname)) if member.islnk() else None
+                    members[_plain(member.name)] = linked or member
             members.pop("", None)
             index = {}
             for name, member in members.items():
@@ -111,11 +112,12 @@ def _open_tar(archive: str, version: str) -> Any:
         def _open(
             self, path: str, mode: str = "rb", *, member: tuple[str, TarInfo | None] | None = None, **_: Any
         ) -> Any:
-            if member is None or member[0] != version:
-                if path not in self.members:
-                    raise FileNotFoundError(path)
-                member = version, self.members[path][2]
-            target = member[1]
+            if member is not None and member[0] == version:
+                target = member[1]
+            elif path in self.members:
+                target = self.members[path][2]
+            else:
+                raise FileNotFoundError(path)
             if target is None or not target.isreg():
                 raise OSError("it is neither a file nor a link to one")
             return self.tar.extractfile(target)

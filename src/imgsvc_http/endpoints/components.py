@@ -31,7 +31,8 @@ def with_components(document: Mapping[str, Any]) -> Described:
 
 def _kept(components: Described, kind: str, name: str, value: Described) -> Described:
     """Keep a component, and return what refers to it."""
-    assert components[kind].setdefault(name, value) == value, f"there are two {kind} named {name}"
+    known = components[kind].setdefault(name, value)
+    assert known == value, f"there are two {kind} named {name}"
     return {"$ref": f"#/components/{kind}/{name}"}
 
 

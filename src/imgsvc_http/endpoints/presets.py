@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 
 from imgsvc_core.spec.declaring import request_object
-from imgsvc_core.spec.presets import PRESET_NAME
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import Parameter
 from imgsvc_http.call import Call
+from imgsvc_http.receiving.processing_request import PRESET_NAME_SCHEMA
 from imgsvc_http.routing import Route
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state import presets
@@ -87,7 +87,7 @@ def _in_preset(schema: Any) -> Any:
 _NAME = Parameter(
     name="name",
     where="path",
-    schema={"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"},
+    schema=PRESET_NAME_SCHEMA,
     doc="Name of a preset.",
     required=True,
 )

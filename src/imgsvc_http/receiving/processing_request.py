@@ -77,10 +77,14 @@ _HEADERS_SCHEMA = {
     "maxProperties": _MOST_HEADERS,
 }
 
-_NAME_SCHEMA = {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"}
+PRESET_NAME_SCHEMA = {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"}
 _PRESET_SCHEMA = {
     "description": "Presets to begin with: one name, or several. Later ones win.",
-    "anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "uniqueItems": True}, {"type": "null"}],
+    "anyOf": [
+        PRESET_NAME_SCHEMA,
+        {"type": "array", "items": PRESET_NAME_SCHEMA, "uniqueItems": True},
+        {"type": "null"},
+    ],
 }
 
 

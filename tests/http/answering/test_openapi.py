@@ -97,6 +97,18 @@ def test_components_say_what_calls_would_say_without_them() -> None:
     assert in_place(said) == in_place(without)
 
 
+def test_the_document_is_the_same_without_assertions() -> None:
+    code = """if True:
+        import json
+        from imgsvc_http.answering.headers import HeaderNames
+        from imgsvc_http.endpoints import openapi
+        from imgsvc_http.endpoints.routes import ROUTES
+        print(json.dumps(openapi.document(ROUTES, "https://localhost", HeaderNames("X-Svc"))))
+    """
+    run = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) == json.loads(json.dumps(DOCUMENT))
+
+
 def test_a_generated_client_sends_and_reads_types(service: Service, tmp_path: Path) -> None:
     """No call is left out of it, and requests, answers and failures have types of their own."""
     source = tmp_path / "openapi.json"

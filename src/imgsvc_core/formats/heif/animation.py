@@ -20,7 +20,7 @@ from imgsvc_core.formats.content import choose_subsampling
 from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.av1 import coded_sizes
-from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif, metadata
+from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif, metadata_options
 from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, times_of, tracks_of
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
@@ -118,7 +118,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
         _pictures(strip).save(
             encoded, "AVIF", save_all=True, duration=delays, quality=settings.quality,
             speed=max(_SLOWEST, FASTEST - effort), subsampling=":".join(subsampling), autotiling=False,
-            max_threads=max(2, fewer_cores() or os.cpu_count() or 1), **metadata(image),
+            max_threads=max(2, fewer_cores() or os.cpu_count() or 1), **metadata_options(image),
         )  # fmt: skip
     sink.write(_played(encoded.getvalue(), plays))
     return {

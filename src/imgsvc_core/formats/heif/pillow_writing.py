@@ -67,13 +67,13 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) 
         picture.save(
             encoded, "AVIF", quality=settings.quality, speed=FASTEST - effort, autotiling=False,
             subsampling=":".join(subsampling), max_threads=_threads(image),
-            advanced={"sharpness": SHARPNESS}, **metadata(image),
+            advanced={"sharpness": SHARPNESS}, **metadata_options(image),
         )  # fmt: skip
     sink.write(encoded.getvalue())
     return {"colorspace": "srgb", "depth": 8, "alpha": mode == "RGBA", "subsample": ":".join(subsampling)}
 
 
-def metadata(image: pyvips.Image) -> dict[str, bytes]:
+def metadata_options(image: pyvips.Image) -> dict[str, bytes]:
     """Return the options of Pillow for the metadata of an upright image.
 
     If EXIF told an orientation, Pillow would write it anew, and not with all types.
