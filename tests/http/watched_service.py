@@ -112,6 +112,7 @@ async def obey(watch: Watch) -> None:
         if line.strip():
             asyncio.get_running_loop().call_soon(HOLD[line.strip()])
         else:
+            await asyncio.sleep(_TICK_SECONDS)  # what was held up until now is noted first
             print(watch.longest, flush=True)
             watch.longest = 0.0
     os.kill(os.getppid(), signal.SIGTERM)

@@ -29,7 +29,7 @@ def test_a_slider_changes_the_result(open_page: Open) -> None:
             most = Math.max(most, Math.abs(data[at] - data[at + 2]));
         return most;
     })()"""
-    until(page, f"{colors}.then(most => most <= 2)")  # gray
+    until(page, f"{colors}.then(most => most <= 2, () => false)")  # gray, once it is loaded
     page.get_by_role("button", name="Reset Saturation").click()
     assert number(page, "saturation").input_value() == ""
     assert opened.troubles == []

