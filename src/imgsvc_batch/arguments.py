@@ -39,6 +39,7 @@ from imgsvc_core import (
 from imgsvc_core.sources import is_url, open_bytes, shown_url
 
 _MANIFEST = "imgsvc-batch"
+_NAMED_SPECS = "specs by their names, such as {'': spec} for a single one"
 _SMALL = {"resize": {"width": 64, "height": 64, "upscale": False}}
 
 
@@ -106,7 +107,7 @@ def _as_variants(variants: Mapping[str, Request]) -> dict[str, Spec]:
     """Parse the specs, and report the problems of all of them at once."""
     value: Any = variants
     if not isinstance(value, Mapping) or not value:
-        raise _refusal("variants", "one or more specs by their names", value)
+        raise _refusal("variants", _NAMED_SPECS, value)
     problems: list[Problem] = []
     parsed: dict[str, Spec] = {}
     for name, spec in value.items():
@@ -124,8 +125,16 @@ def _as_variants(variants: Mapping[str, Request]) -> dict[str, Spec]:
                 for problem in error.problems
             ]
     if problems:
-        raise SpecError(problems)
+        raise _refusal("variants", _NAMED_SPECS, value) if _is_spec(value) else SpecError(problems)
     return parsed
+
+
+def _is_spec(value: Any) -> bool:
+    try:
+        parse(value)
+    except SpecError:
+        return False
+    return True
 
 
 def _of_variant(name: str, message: str) -> str:

@@ -33,7 +33,15 @@ NOT_UTF8 = "b\udcff"
         ({"target": "memory:///"}, "'target' parameter must be the URL of a bucket or of a folder"),
         ({"target": "s3://bucket/x?versionId=1"}, "'target' parameter must be a folder or a plain URL"),
         ({"target": "zip://::out.zip"}, "'target' parameter must be a folder or a plain URL"),
-        ({"variants": None}, "'variants' parameter must be one or more specs by their names"),
+        ({"variants": None}, "'variants' parameter must be specs by their names"),
+        (
+            {"variants": {"resize": {"width": 9}}},
+            "must be specs by their names, such as {'': spec} for a single",
+        ),
+        (
+            {"variants": [imgsvc.Resize(width=9)]},
+            "must be specs by their names, such as {'': spec} for a single one",
+        ),
         ({"variants": {NOT_UTF8: SPEC}}, "'variants' parameter must be specs by names that are UTF-8"),
         ({"variants": {1: SPEC}}, "'variants' parameter must be specs by names"),
         ({"variants": {"a/b": SPEC}}, "'variants' parameter must be specs by names without '/'"),

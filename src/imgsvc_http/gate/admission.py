@@ -100,8 +100,9 @@ def _check_http(request: web.Request) -> None:
     if request.version < HttpVersion10:  # its first line has no version
         speak_http_1_1(request)
         raise refusal("invalid_http", reason="its first line must end with HTTP/1.1")
-    if request.headers.get("Transfer-Encoding") == "":  # which proxies may understand otherwise
-        raise refusal("invalid_http", reason="its Transfer-Encoding is empty")
+    codings = request.headers.getall("Transfer-Encoding", ())
+    if codings and [coding.strip().lower() for coding in codings] != ["chunked"]:  # proxies may differ
+        raise refusal("invalid_http", reason="its Transfer-Encoding must be chunked alone")
 
 
 async def _principal(call: Call, access: Access) -> Principal | None:

@@ -88,8 +88,9 @@ def picture_headers(
     delivery: Delivery | ForeignDelivery,
     negotiated: Negotiated,
     picture: Picture,
+    modified: float | None,
 ) -> dict[str, str]:
-    """Return the headers of a picture, with those of `shared_headers`."""
+    """Return the headers of a picture that was modified at a Unix time, with those of `shared_headers`."""
     headers = {
         **shared,
         **_SAFE,
@@ -97,8 +98,8 @@ def picture_headers(
         "Content-Disposition": _disposition(delivery, picture.facts[NAME]),
         "Accept-Ranges": "bytes",
     }
-    if picture.last_modified is not None:
-        headers["Last-Modified"] = _http_date(int(picture.last_modified))
+    if modified is not None:
+        headers["Last-Modified"] = _http_date(int(modified))
     if negotiated.dpr != 1:
         headers["Content-DPR"] = f"{negotiated.dpr:g}"
     return headers

@@ -119,7 +119,7 @@ async def deliver(
     modified = picture.last_modified if is_dated else None
     shared = answers.shared_headers(settings, delivery, negotiated, picture.etag, result.entry)
     known = answers.not_modified(call, shared, modified) if is_conditional else None
-    headers = answers.picture_headers(shared, delivery, negotiated, picture)
+    headers = answers.picture_headers(shared, delivery, negotiated, picture, modified)
     cache_header = call.app.names.cache
     if result.entry.freshness.scope == "public" and not (is_file and order.has_pictures_by_url):
         prepared = Prepared(

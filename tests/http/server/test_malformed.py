@@ -41,6 +41,8 @@ def ask(service: Service, raw: bytes) -> tuple[int, dict[str, str], bytes]:
         b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding:\r\n\r\n{}",
         b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \r\n\r\n",
+        b"POST /1.0/fetch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: br\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
 )
 def test_the_answer_is_json_with_all_headers(raw: bytes, service: Service) -> None:
