@@ -69,7 +69,8 @@ def main(
     prepare_worker(memory_bytes)
     if preloads:
         preload()
-        name_fonts()  # a text that is drawn here would leave workers without the thread of Pango
+        with contextlib.suppress(OSError):  # who draws a text names them again, and tells what is wrong
+            name_fonts()  # a text that is drawn here would leave workers without the thread of Pango
     else:
         import_module("imgsvc_core.processing")
     for module in modules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import os
@@ -53,7 +54,10 @@ def default_state_folder(environ: Mapping[str, str]) -> Path:
 
 def temporary_state_folder() -> Path:
     """Return the folder for the state of a user without a home folder."""
-    return Path(tempfile.gettempdir(), f"imgsvc-{os.getuid()}")
+    base = "/tmp"
+    with contextlib.suppress(FileNotFoundError):  # no such folder can be written: whoever needs one says so
+        base = tempfile.gettempdir()
+    return Path(base, f"imgsvc-{os.getuid()}")
 
 
 @attrs.frozen(kw_only=True)

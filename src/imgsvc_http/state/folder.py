@@ -128,8 +128,10 @@ def _restrict(folder: Path, path: Path) -> None:
         try:
             path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
         except PermissionError as error:
-            remedy = f"others can access '{path}', and its mode cannot be changed ({error.strerror})"
-            raise _refused(folder, _PRIVATE, remedy) from error
+            reason = f"others can access '{path}', and its mode cannot be changed ({error.strerror})"
+            is_folder = path == folder.resolve()  # such as a volume that root has mounted
+            remedy = "name a folder in it, which the service makes" if is_folder else "change its owner"
+            raise _refused(folder, _PRIVATE, f"{reason}: {remedy}") from error
 
 
 def _refused(folder: Path, expected: str, reason: str, *, setting: str = "server.state_folder") -> SpecError:

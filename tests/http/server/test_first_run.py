@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import stat
@@ -21,8 +22,9 @@ from imgsvc_http.serve import Greeting, serve
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import ServerSettings, Settings
 from imgsvc_http.settings.sections import temporary_state_folder
+from tests.http.calls import upload
 from tests.http.service_process import Service, await_start, ended, running, start
-from tests.support import requires
+from tests.support import encoded, requires
 from tests.support.folders import contents
 
 
@@ -181,6 +183,25 @@ def test_a_user_without_a_home_folder_starts_it_again_and_again(
         finally:
             process.terminate()
             process.communicate(timeout=60)
+
+
+@pytest.mark.asyncio
+async def test_a_machine_without_any_temporary_folder_serves(tmp_path: Path) -> None:
+    """As in a container whose root is read-only, where the state folder is all that can be written."""
+    (tmp_path / "sitecustomize.py").write_text("import tempfile\ntempfile.tempdir = '/nonexistent'\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = start(
+        tmp_path / "state",
+        within=["env", "HOME=/nonexistent", "XDG_CACHE_HOME=/dev/null", f"PYTHONPATH={path}"],
+    )
+    try:
+        service = await asyncio.to_thread(await_start, process, tmp_path / "state")
+        async with service.client() as client:
+            assert (await upload(client, encoded.png().data)).status == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert "Traceback" not in (tmp_path / "state.log").read_text()
 
 
 @pytest.mark.parametrize(

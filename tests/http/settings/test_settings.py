@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +39,7 @@ from imgsvc_http.settings import (
     render,
 )
 from imgsvc_http.settings.declaring import MASK, from_text
+from imgsvc_http.settings.sections import default_state_folder
 from imgsvc_http.state.engine import create_engine
 from imgsvc_http.storage.source_files import SourceFiles
 from imgsvc_http.storage.temporary import TemporaryStorage
@@ -226,6 +229,18 @@ def test_a_user_without_a_home_folder_has_a_state_folder_all_the_same() -> None:
     found = subprocess.check_output([sys.executable, "-c", WITHOUT_HOME], text=True).splitlines()
     assert found[:3] == ["/var/temporary/imgsvc-54321", "/var/temporary/imgsvc-54321", "/srv/state"]
     assert "Setting 'server.state_folder' must be path" in found[3]
+
+
+def test_a_machine_without_any_temporary_folder_has_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose root is read-only: a state folder that is named needs nothing else."""
+
+    def missing() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", missing)
+    assert default_state_folder({"HOME": "/"}) == Path(f"/tmp/imgsvc-{os.getuid()}")
+    settings = Settings.load(None, {"HOME": "/"}, {"server.state_folder": "/srv/state"})
+    assert settings.server.state_folder == Path("/srv/state")
 
 
 def test_files_of_values_are_read_strictly(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -83,6 +84,24 @@ async def test_what_belongs_to_another_user_is_refused(
     os.chown(state / name, 65534, 65534)
     with pytest.raises(SpecError, match="belongs to user 65534: change its owner"):
         check(state)
+
+
+async def test_a_mounted_volume_of_root_is_refused_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Kubernetes mounts an emptyDir: all may write into it, and only root may change its mode."""
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume").chmod(0o777)
+
+    def forbidden(path: Path, mode: int, **_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", forbidden)
+    with pytest.raises(
+        SpecError, match=r"others can access .*: name a folder in it, which the service makes"
+    ):
+        make_private(tmp_path / "volume")
+    make_private(tmp_path / "volume" / "imgsvc")
 
 
 async def test_what_belongs_to_root_is_private_enough(
