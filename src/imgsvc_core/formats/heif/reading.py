@@ -8,7 +8,9 @@ from imgsvc_core._runtime.vipsimage import PROFILE, has
 from imgsvc_core.errors import CorruptImage, UnsupportedFormat
 from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
+from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.heif import Heif, avif_reading
+from imgsvc_core.formats.heif.avif_reading import NO_TURN, TURNS
 from imgsvc_core.formats.heif.header import HeifHeader
 from imgsvc_core.formats.heif.items import NO_ITEMS
 from imgsvc_core.formats.info import ImageInfo
@@ -32,21 +34,25 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
 
 
 def _read_by_libvips(picture: Heif, settings: LoadSettings) -> pyvips.Image:
-    image = still(open_lazily("heif", picture.source, settings, fail_on="error"))
+    source, turn = _without_turn(picture)
+    image = still(open_lazily("heif", source, settings, fail_on="error"))
     if avif_reading.suits(picture):
         lent = {name: blob(image, name) for name in (PROFILE, EXIF, XMP)}
         image = attach(avif_reading.decoded(picture), lent)
-    bits = image.get("bits-per-sample") if has(image, "bits-per-sample") else 8
+    else:
+        image = image.copy_memory().rot(turn) if turn != NO_TURN else image
+        bits = image.get("bits-per-sample") if has(image, "bits-per-sample") else 8
+        image = _as_described(image, bits, picture.info, picture.header)
     first = [block.content.read(0, block.content.size) for block in picture.exif_blocks[:1]]
-    # Of several blocks, libvips takes the last.
-    return attach(_as_described(image, bits, picture.info, picture.header), {EXIF: b"".join(first)})
+    return attach(image, {EXIF: b"".join(first)})  # of several blocks, libvips takes the last
 
 
 def _read_by_pillow_heif(picture: Heif) -> pyvips.Image:
     import numpy as np
     import pillow_heif
 
-    with picture.source.open() as file, decoder("heic"):
+    source, turn = _without_turn(picture)
+    with source.open() as file, decoder("heic"):
         heif = pillow_heif.open_heif(file, convert_hdr_to_8bit=False)
         if not len(heif):  # the decoder leaves out what it cannot make sense of
             raise CorruptImage("The HEIC image is damaged: its picture cannot be put together.")
@@ -57,9 +63,28 @@ def _read_by_pillow_heif(picture: Heif) -> pyvips.Image:
             )
         pixels = np.asarray(heif)  # a view of the decoder's own memory; a copy if its rows are padded
     bits = int(facts.get("bit_depth", 8))
-    image = _as_described(from_array(pixels), bits, picture.info, picture.header)
+    image = _as_described(from_array(pixels).rot(turn), bits, picture.info, picture.header)
     blobs = {PROFILE: "icc_profile", EXIF: "exif", XMP: "xmp"}
     return attach(image, {name: facts.get(fact) for name, fact in blobs.items()})
+
+
+def _without_turn(picture: Heif) -> tuple[ByteSource, str]:
+    """Return the file as it is, or without its quarter turn, and how libvips is to turn what is decoded.
+
+    libheif loses colors of 4:2:2 when it turns them, and takes a limited range for a full one.
+    """
+    items, reader = picture.header.items, picture.header_reader
+    properties = items.properties[items.primary] if picture.info.subsample == "4:2:2" else ()
+    mirrored = False
+    for box in reversed(properties):
+        if box.kind == b"imir":
+            mirrored = not mirrored
+        elif box.kind == b"irot":
+            quarters = reader.byte(box.start) & 3
+            data = picture.source.editable()
+            data[box.start] = 0
+            return ByteSource(data), TURNS[-quarters % 4 if mirrored else quarters]
+    return picture.source, NO_TURN
 
 
 def _as_described(image: pyvips.Image, bits: int, info: ImageInfo, header: HeifHeader) -> pyvips.Image:
