@@ -115,6 +115,18 @@ class JpegHeader:
     scan: int | None
 
 
+class _SegmentFacts(NamedTuple):
+    """The segments up to the header of the first scan, and what those hold that were read."""
+
+    segments: tuple[Segment, ...]
+    frame: FrameHeader
+    tables: Mapping[int, Sequence[int]]
+    exif: Sequence[ExifBlock]
+    transform: int | None  # of colors, by Adobe's segment
+    profile: bool
+    more_pages: bool
+
+
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, JpegHeader, Sequence[ExifBlock]]:
     """Read the facts of a JPEG in its stored size, its header, and where its EXIF is.
 
@@ -124,15 +136,48 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, JpegHeader, Sequence[E
     others do not. It is not set for a file that a decoder may take for lossless, because TurboJPEG 3 writes
     beyond its memory when it decodes such a file at a smaller size.
     """
+    found = _read_facts(reader)
+    segments, frame, exif = found.segments, found.frame, found.exif
+    directory = _directory(exif)
+    last = segments[-1]
+    whole = last.start < reader.size and reader.byte(last.start) == len(frame.components)
+    adjacent = last.end == 2 + sum([4 + length for _, _, length in segments])
+    lossless = frame.marker in _LOSSLESS
+    info = ImageInfo(
+        format="jpg",
+        width=frame.width,
+        height=frame.height,
+        colorspace=_COLOR_SPACES[len(frame.components)],
+        interlaced=frame.marker in _PROGRESSIVE,
+        subsample=_subsampling(frame, found.transform),
+        depth=frame.depth,
+        quality=None if lossless else _quality(frame, found.tables),
+        bytes=reader.size,
+        orientation=1 if directory is None else valid_orientation(directory),
+        profile=found.profile,
+        more_pages=found.more_pages,
+        lossless=lossless,
+    )
+    header = JpegHeader(
+        segments=segments,
+        frame=frame,
+        density=None if exif and (directory is None or exif[1:]) else _density(reader, segments, directory),
+        bare=_METADATA.isdisjoint([marker for marker, _, _ in segments]),
+        adjacent=adjacent,
+        in_one_scan=whole and frame.marker not in _PROGRESSIVE,
+        scan=last.end if whole and adjacent and frame.sequential else None,
+    )
+    return info, header, exif
+
+
+def _read_facts(reader: HeaderReader) -> _SegmentFacts:
     frame: FrameHeader | None = None
     tables: dict[int, Sequence[int]] = {}
     exif: list[ExifBlock] = []
-    profile, transform, more = False, None, False
-    segments, adjacent, end = [], True, 2
+    segments, transform, profile, more = [], None, False, False
     for segment in _segments(reader):
         segments.append(segment)
         marker, start, length = segment
-        adjacent, end = adjacent and start == end + 4, start + length
         if marker in _START_OF_FRAME:
             if frame is not None:
                 raise reader.corrupt("it has two frame headers")
@@ -154,35 +199,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, JpegHeader, Sequence[E
             transform = reader.byte(start + 11)
     if frame is None:
         raise reader.corrupt("it has no frame header before its data")
-    directory = _directory(exif)
-    last = segments[-1].start
-    whole = last < reader.size and reader.byte(last) == len(frame.components)
-    lossless = frame.marker in _LOSSLESS
-    info = ImageInfo(
-        format="jpg",
-        width=frame.width,
-        height=frame.height,
-        colorspace=_COLOR_SPACES[len(frame.components)],
-        interlaced=frame.marker in _PROGRESSIVE,
-        subsample=_subsampling(frame, transform),
-        depth=frame.depth,
-        quality=None if lossless else _quality(frame, tables),
-        bytes=reader.size,
-        orientation=1 if directory is None else valid_orientation(directory),
-        profile=profile,
-        more_pages=more,
-        lossless=lossless,
-    )
-    header = JpegHeader(
-        segments=tuple(segments),
-        frame=frame,
-        density=None if exif and (directory is None or exif[1:]) else _density(reader, segments, directory),
-        bare=_METADATA.isdisjoint([segment.marker for segment in segments]),
-        adjacent=adjacent,
-        in_one_scan=whole and frame.marker not in _PROGRESSIVE,
-        scan=end if whole and adjacent and frame.sequential else None,
-    )
-    return info, header, exif
+    return _SegmentFacts(tuple(segments), frame, tables, exif, transform, profile, more)
 
 
 def _directory(exif: Sequence[ExifBlock]) -> Directory | None:

@@ -87,6 +87,13 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, WebpHeader, Sequence[E
         return _still(reader, _read_bitstream(reader, kind, start)), WebpHeader(framed=False), ()
     if kind != b"VP8X":
         raise reader.corrupt("it does not start with a picture")
+    return _read_extended(reader, start, chunks)
+
+
+def _read_extended(
+    reader: HeaderReader, start: int, chunks: Iterator[tuple[bytes, int, int]]
+) -> tuple[ImageInfo, WebpHeader, Sequence[ExifBlock]]:
+    """Read an extended file: the content of its first chunk, at ``start``, and the chunks that follow."""
     flags = reader.byte(start)
     width = 1 + int.from_bytes(reader.read(start + 4, 3), "little")
     height = 1 + int.from_bytes(reader.read(start + 7, 3), "little")
