@@ -36,6 +36,7 @@ from imgsvc_core import (
     SpecError,
     parse,
 )
+from imgsvc_core.errors import invalid
 from imgsvc_core.sources import is_url, open_bytes, shown_url
 
 _MANIFEST = "imgsvc-batch"
@@ -52,7 +53,7 @@ def default_manifest(target: str | Path) -> Path:
 
 
 def _refusal(name: str, expected: str, got: object) -> SpecError:
-    return SpecError([Problem(name, f"Batch '{name}' parameter must be {expected}, got {got!r}")])
+    return invalid(name, f"Batch '{name}' parameter must be {expected}, got {got!r}")
 
 
 def _as_source(value: str | Path | Sequence[str | Path]) -> str:

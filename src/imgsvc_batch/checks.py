@@ -15,8 +15,8 @@ from imgsvc_batch.inputs import Input, PassedOver, find
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.places import split_pattern
 from imgsvc_batch.work import Job
-from imgsvc_core import Problem, SpecError, TargetError
-from imgsvc_core.errors import os_reason
+from imgsvc_core import TargetError
+from imgsvc_core.errors import invalid, os_reason
 from imgsvc_core.sources import is_url, missing_package, open_filesystem, shown_url
 from imgsvc_core.targets import store_of
 
@@ -30,7 +30,7 @@ def mode_of(*, resume: bool, retry: bool) -> Mode:
     """Return the mode of a run. Raise `SpecError` if both are asked for."""
     if resume and retry:
         message = "Batch 'retry' parameter must be given without 'resume', got both: do one after the other"
-        raise SpecError([Problem("retry", message)])
+        raise invalid("retry", message)
     return "resume" if resume else "retry" if retry else "all"
 
 
@@ -59,7 +59,7 @@ def check_same_batch(manifest: Manifest, batch: Batch, fingerprint: str, mode: M
             "The source, specs, watermarks, names or target have changed since the last run of manifest "
             f"'{manifest.path}': run without {mode} to process everything again"
         )
-        raise SpecError([Problem(mode, message)])
+        raise invalid(mode, message)
 
 
 def _peek(inputs: Iterator[Input]) -> Iterator[Input]:

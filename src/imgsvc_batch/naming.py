@@ -10,7 +10,8 @@ from posixpath import splitext
 import attrs
 
 from imgsvc_batch.places import is_storable
-from imgsvc_core import Problem, SpecError
+from imgsvc_core import SpecError
+from imgsvc_core.errors import invalid
 
 FIELDS = {
     "stem": "name of the source without its suffix",
@@ -87,4 +88,4 @@ class Template:
     def _wrong(self, reason: str) -> SpecError:
         known = ", ".join(f"{{{name}}}" for name in FIELDS)
         message = f"Batch 'template' parameter must be a template of {known}, got {self.text!r}: {reason}"
-        return SpecError([Problem("template", message)])
+        return invalid("template", message)

@@ -18,7 +18,8 @@ from imgsvc_batch.executors import open_pool
 from imgsvc_batch.manifest import Manifest, Reason, Totals, files_of
 from imgsvc_batch.places import is_in_memory, join
 from imgsvc_batch.work import TRANSFER_SECONDS
-from imgsvc_core import ImgsvcError, Limits, Problem, SpecError
+from imgsvc_core import ImgsvcError, Limits, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.sources import is_url
 from imgsvc_core.targets import open_target
 
@@ -121,7 +122,7 @@ def _check_is_no_manifest(path: Path, manifest: Path) -> None:
 
 def _not_writable(path: Path, reason: str) -> SpecError:
     message = f"Report 'path' parameter must be a file that can be written, got '{path}': {reason}"
-    return SpecError([Problem("path", message)])
+    return invalid("path", message)
 
 
 def _numbers(totals: Totals) -> str:

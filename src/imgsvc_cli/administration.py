@@ -13,7 +13,7 @@ import click
 from imgsvc_cli import printing
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import service_packages, with_settings
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
@@ -112,7 +112,7 @@ def grace_option(doc: str) -> Callable[[_Command], _Command]:
 def _checked_grace(_context: click.Context, _option: click.Parameter, seconds: float) -> timedelta:
     if not 0 <= seconds <= _MAX_GRACE:  # true for NaN as well
         message = f"Option '--grace' must be seconds within 0 to {_MAX_GRACE} range, got {seconds:g}"
-        raise SpecError([Problem("grace", message)])
+        raise invalid("grace", message)
     return timedelta(seconds=seconds)
 
 
@@ -124,7 +124,7 @@ def now() -> datetime:
 def unknown(what: str, id: str, command: str = "") -> SpecError:
     """Return the error for an unknown id. ``command`` lists the ids that exist."""
     command = command or f"{what.split()[-1]}s"
-    return SpecError([Problem("", f"There is no {what} '{id}': see imgsvc {command} list")])
+    return invalid("", f"There is no {what} '{id}': see imgsvc {command} list")
 
 
 async def check_account(db: Database, account_id: str | None) -> None:
@@ -148,8 +148,7 @@ async def account_or_only_one(db: Database, account_id: str | None) -> str:
         return account_id
     found = await accounts.list_all(db)
     if len(found) != 1:
-        message = f"Name the ACCOUNT, as there are {len(found)}: see imgsvc accounts list"
-        raise SpecError([Problem("", message)])
+        raise invalid("", f"Name the ACCOUNT, as there are {len(found)}: see imgsvc accounts list")
     return found[0].id
 
 

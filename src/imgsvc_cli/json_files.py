@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from imgsvc_cli.standard_streams import read_input
 from imgsvc_core._runtime.jsontext import check_depth, shown, without_repeats
-from imgsvc_core.errors import Problem, SourceError, SpecError, os_reason
+from imgsvc_core.errors import SourceError, invalid, os_reason
 
 _J = TypeVar("_J", dict[str, Any], list[Any])
 
@@ -27,9 +27,8 @@ def read_json(option: str, name: str, kind: type[_J] = dict) -> _J:  # type: ign
         check_depth(text)
     except (OSError, ValueError, RecursionError, SourceError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else os_reason(error)
-        message = f"Option '{option}' must name a JSON file, got '{name}': {reason}"
-        raise SpecError([Problem("", message)]) from error
+        raise invalid("", f"Option '{option}' must name a JSON file, got '{name}': {reason}") from error
     if not isinstance(found, kind):
         words = "a JSON object" if kind is dict else "a JSON array"
-        raise SpecError([Problem("", f"The document in '{name}' must be {words}", f"got {shown(found)}")])
+        raise invalid("", f"The document in '{name}' must be {words}", f"got {shown(found)}")
     return found

@@ -12,7 +12,7 @@ import click
 import imgsvc_core as imgsvc
 from imgsvc_cli.flags import request_document
 from imgsvc_cli.options import read_spec
-from imgsvc_core.errors import Problem, SpecError, os_reason
+from imgsvc_core.errors import invalid, os_reason
 from imgsvc_core.spec.declaring import parse_partial
 from imgsvc_core.spec.presets import parse_merged, parse_presets, with_presets
 
@@ -61,12 +61,12 @@ def _presets(config: Path | None) -> Mapping[str, Mapping[str, Any]]:
     file = config or (Path(named) if named else None)
     if file is None:
         message = "Option '--preset' needs a settings file: name it with --config"
-        raise SpecError([Problem("", message)])
+        raise invalid("", message)
     import tomllib
 
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"The settings file '{file}' must be readable TOML: {os_reason(error)}"
-        raise SpecError([Problem("", message)]) from error
+        raise invalid("", message) from error
     return parse_presets(document.get("presets", {}))

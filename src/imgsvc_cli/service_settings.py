@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imgsvc_cli import importing
-from imgsvc_core.errors import MissingDependency, Problem, SpecError
+from imgsvc_core.errors import MissingDependency, invalid
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
@@ -63,7 +63,7 @@ def load_settings(
         name, equals, value = assignment.partition("=")
         if not equals:
             message = "Option '--set' must be NAME=VALUE such as server.port=443, got one without ="
-            raise SpecError([Problem("--set", message)])
+            raise invalid("--set", message)
         flags[name.strip()] = value
     given = {name: value for name, value in (values or {}).items() if value is not None}
     return Settings.load(config, os.environ, {**flags, **given})

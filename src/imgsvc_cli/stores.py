@@ -13,7 +13,7 @@ import attrs
 import imgsvc_core as imgsvc
 import imgsvc_stores as stores
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
-from imgsvc_core.errors import Problem, SpecError, os_reason
+from imgsvc_core.errors import invalid, os_reason
 from imgsvc_core.sources import shown_url
 from imgsvc_core.spec.declaring import NotTogether
 from imgsvc_stores import ENDPOINTS
@@ -66,7 +66,7 @@ class StoreTarget:
                 f"An object cannot have the result's name {shown(printable)}: "
                 "give its whole name as 'path' in the store document, or rename the source"
             )
-            raise SpecError([Problem("store.path", message)])
+            raise invalid("store.path", message)
         return stores.write(
             self.spec,
             result.data,
@@ -83,8 +83,7 @@ def _endpoint(text: str) -> tuple[str, str]:
     if name not in ENDPOINTS or not re.fullmatch("https?://[^/@][^@]*", url):
         expected = f"must be NAME=URL without credentials, with one of the names {', '.join(ENDPOINTS)}"
         got = SOMETHING if "@" in text else f"'{shown_url(text)}'"  # it may hold a password
-        message = f"Option '--store-endpoint' {expected}, got {got}"
-        raise SpecError([Problem("--store-endpoint", message)])
+        raise invalid("--store-endpoint", f"Option '--store-endpoint' {expected}, got {got}")
     return name, url
 
 
@@ -115,13 +114,13 @@ def _kinds(provider: type[stores.StoreSpec]) -> list[tuple[str, ...]]:
 def _keyfile(path: str) -> dict[str, Any]:
     if path.lstrip().startswith("{"):  # never repeated: it holds a private key
         message = "Store 'keyfile' parameter must name a JSON file, got the text of one"
-        raise SpecError([Problem("store.keyfile", message)])
+        raise invalid("store.keyfile", message)
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         reason = os_reason(error)
         message = f"Store 'keyfile' parameter must name a JSON file, got '{path}': {reason}"
-        raise SpecError([Problem("store.keyfile", message)]) from error
+        raise invalid("store.keyfile", message) from error
     if not isinstance(found, dict):
-        raise SpecError([Problem("store.keyfile", f"The keyfile '{path}' must be a JSON object")])
+        raise invalid("store.keyfile", f"The keyfile '{path}' must be a JSON object")
     return found

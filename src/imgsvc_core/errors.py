@@ -133,6 +133,11 @@ class SpecError(ImgsvcError):
         return type(self), (self.problems,)
 
 
+def invalid(path: str, expected: str, detail: str = "") -> SpecError:
+    """Return the error of one wrong parameter."""
+    return SpecError([Problem(path, expected, detail)])
+
+
 class SourceError(ImgsvcError):
     """The source image cannot be used."""
 

@@ -14,10 +14,9 @@ from imgsvc_core.errors import (
     ImageTooLarge,
     MemoryLimitExceeded,
     OutputTooLarge,
-    Problem,
     SourceTooLarge,
-    SpecError,
     TimeLimitExceeded,
+    invalid,
 )
 from imgsvc_core.formats.info import ImageInfo
 
@@ -32,7 +31,7 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < float("inf"):
         expected = "number" if float in kinds else "integer"
         sentence = f"Limits '{field.name}' parameter must be a positive {expected} or null"
-        raise SpecError([Problem(field.name, sentence, f"got {shown(value)}")])
+        raise invalid(field.name, sentence, f"got {shown(value)}")
 
 
 def _limit(default: float, unit: str, doc: str) -> Any:
@@ -76,7 +75,7 @@ class Limits:
 def limits_or(limits: Limits | None, usual: Limits) -> Limits:
     """Return the given limits or the defaults. Raise `SpecError` if they are not `Limits`."""
     if not isinstance(limits, Limits | None):
-        raise SpecError([Problem("limits", f"Limits must be built from Limits, got {shown(limits)}")])
+        raise invalid("limits", f"Limits must be built from Limits, got {shown(limits)}")
     return usual if limits is None else limits
 
 
@@ -85,7 +84,7 @@ def check_threads(threads: int | None) -> None:
     whole = hasattr(threads, "__index__") and not isinstance(threads, bool)
     if threads is not None and not (whole and 1 <= threads <= _MOST_THREADS):
         message = f"Threads must be an integer from 1 to {_MOST_THREADS}, or null, got {shown(threads)}"
-        raise SpecError([Problem("threads", message)])
+        raise invalid("threads", message)
 
 
 def check_bytes(size: int, limits: Limits) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from imgsvc_core._runtime.failing import without_pictures
-from imgsvc_core.errors import Problem, SpecError, TargetError
+from imgsvc_core.errors import TargetError, invalid
 from imgsvc_core.making import Wanted, make, naming
 from imgsvc_core.sources.url_messages import shown_url
 from imgsvc_core.spec import Request, Spec, parse
@@ -123,7 +123,7 @@ def parse_for(target: Target | None, spec: Request | None) -> Spec:
         check_target(target)
     elif isinstance(spec, str | os.PathLike):
         expected = "The request must be operations or a JSON object; pass a path of the result as 'target'"
-        raise SpecError([Problem("", expected, f"got '{shown_url(os.fspath(spec))}'")])
+        raise invalid("", expected, f"got '{shown_url(os.fspath(spec))}'")
     return parse({} if spec is None else spec)
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_core.errors import ImgsvcError, SpecError, invalid
 from imgsvc_core.limits import Limits, check_output
 from imgsvc_core.processing import process, process_until
 from imgsvc_core.sources.receiving import Source
@@ -133,8 +133,7 @@ def _several(sources: Iterable[Source]) -> list[Source]:
         raise TypeError(f"Sources must be an iterable of pictures, got {type(sources).__name__}.")
     pictures = list(sources)
     if not pictures:
-        expected = "Contact sheet 'sources' parameter must be at least one picture"
-        raise SpecError([Problem("sources", expected, "got 0")])
+        raise invalid("sources", "Contact sheet 'sources' parameter must be at least one picture", "got 0")
     return pictures
 
 

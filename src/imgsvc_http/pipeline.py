@@ -15,9 +15,8 @@ import attrs
 
 from imgsvc_core import Limits, Spec
 from imgsvc_core._runtime.tasks import TaskResult
-from imgsvc_core.errors import MachineFailed
+from imgsvc_core.errors import MachineFailed, invalid
 from imgsvc_http.answering.answers import result_text
-from imgsvc_http.answering.errors import invalid
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
 from imgsvc_http.fetching.layer_pictures import LayerFetcher, LayerPictures

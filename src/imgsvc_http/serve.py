@@ -22,7 +22,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core._runtime.forkserver import Forkserver
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
 from imgsvc_http.node_process import NodeProcess
@@ -39,6 +39,7 @@ from imgsvc_http.server.metrics_port import serving_metrics
 from imgsvc_http.server.supervisor import Signals, Supervisor
 from imgsvc_http.services import SERVICES, connections_of, prepare_machine
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.settings.sections import temporary_state_folder
 from imgsvc_http.state import first_account
 from imgsvc_http.state.folder import locked
@@ -275,7 +276,7 @@ def _listen(server: ServerSettings) -> socket.socket:
     try:
         return listen(server.host, server.port)
     except (OSError, UnicodeError, TypeError) as error:  # a TypeError is of a name that IDNA cannot encode
-        raise SpecError([_not_listening(server, error)]) from error
+        raise _not_listening(server, error) from error
 
 
 def _with_port(settings: Settings, listening: socket.socket) -> Settings:
@@ -283,13 +284,13 @@ def _with_port(settings: Settings, listening: socket.socket) -> Settings:
     return attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
 
 
-def _not_listening(server: ServerSettings, error: Exception) -> Problem:
+def _not_listening(server: ServerSettings, error: Exception) -> SpecError:
     reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
     if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
-        message = f"must be free to listen at, got {server.host}:{server.port}: {reason}"
-        return Problem("server.port", f"Setting 'server.port' {message}")
-    message = f"must be a name or address of this machine, got '{server.host}': {reason}"
-    return Problem("server.host", f"Setting 'server.host' {message}")
+        expected = f"must be free to listen at, got {server.host}:{server.port}: {reason}"
+        return wrong_setting("server.port", expected)
+    expected = f"must be a name or address of this machine, got '{server.host}': {reason}"
+    return wrong_setting("server.host", expected)
 
 
 async def _unless_stopped(starting: Coroutine[Any, Any, None], stops: asyncio.Semaphore) -> bool:

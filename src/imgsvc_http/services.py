@@ -12,7 +12,7 @@ from http import HTTPStatus
 import attrs
 from aiohttp import web
 
-from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 from imgsvc_http.answering.errors import Refusal, every_slug, refusal_of
 from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.answering.recent_requests import RecentRequests
@@ -39,6 +39,7 @@ from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.runtime.shares import Shares
 from imgsvc_http.settings import ServerSettings, Settings, sizing_of
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.settings.sizing import most_connections
 from imgsvc_http.state import accounts, lease, presets, reservations
 from imgsvc_http.state.database import Database
@@ -276,7 +277,7 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
     for path, account in named.items():
         if await accounts.get(db, account) is None:
             expected = "must be the id of an account, which 'imgsvc accounts list' shows"
-            raise SpecError([Problem(path, f"Setting '{path}' {expected}, got '{account}'")])
+            raise wrong_setting(path, f"{expected}, got '{account}'")
 
 
 def _is_gone(error: Exception) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SourceUnreachable, SpecError, os_reason
+from imgsvc_core.errors import SourceUnreachable, invalid, os_reason
 from imgsvc_core.spec.store.declarations import StoreSpec
 
 
@@ -17,13 +17,13 @@ def _check_name(_item: object, _field: object, name: str) -> None:
     written = name.encode("utf-8", "backslashreplace").decode()
     if written != name or name in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f/\\]", name):
         expected = "Store result 'name' parameter must be a file's name in Unicode"
-        raise SpecError([Problem("store.name", expected, f"got {shown(written)}")])
+        raise invalid("store.name", expected, f"got {shown(written)}")
 
 
 def _check_content_type(_item: object, _field: object, content_type: str) -> None:
     if not re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", content_type):
         message = "Store result 'content_type' parameter must be a string of printable ASCII characters"
-        raise SpecError([Problem("store.content_type", message)])
+        raise invalid("store.content_type", message)
 
 
 @attrs.frozen

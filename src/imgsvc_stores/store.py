@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.store.declarations import StoreSpec
 from imgsvc_core.spec.store.parsing import parse_store, shown_name
 from imgsvc_stores.access import Keyfile
@@ -82,10 +82,10 @@ def open_store(
     keyfile = (keyfiles or {}).get(name) if name is not None else None
     if name is not None and keyfile is None:
         expected = "Store 'keyfile' parameter must be the id of an uploaded keyfile"
-        raise SpecError([Problem("store.keyfile", expected, f"got {shown_name(name)}")])
+        raise invalid("store.keyfile", expected, f"got {shown_name(name)}")
     if keyfile is not None and not isinstance(keyfile, Mapping):
         message = f"Store 'keyfile' parameter must name a JSON object, and {shown_name(name)} names none"
-        raise SpecError([Problem("store.keyfile", message)])
+        raise invalid("store.keyfile", message)
     own = StorePool(sessions=1, endpoints=endpoints) if pool is None else pool
     return Store(spec, keyfile, own, owned=pool is None, seconds=seconds)
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.merging import Document
@@ -109,7 +109,7 @@ def parse(text: str) -> PictureUrl:
         message = (
             "The URL must be percent-encoded: write % as %25, ? as %3F, # as %23, and other text in UTF-8"
         )
-        raise SpecError([Problem("", message, f"got {shown(text)}")])
+        raise invalid("", message, f"got {shown(text)}")
     segments = text.removeprefix("/").split("/")
     given: list[tuple[str, str]] = []
     for segment in segments:
@@ -177,10 +177,9 @@ def _collected(given: list[tuple[str, str]], segments: list[str]) -> PictureUrl:
 def _source(segments: list[str]) -> Source:
     if segments and segments[0] in URL_OPTIONS:
         name = segments[0]
-        raise SpecError([Problem(name, f"Option '{name}' must be written {name}:value", "got no value")])
+        raise invalid(name, f"Option '{name}' must be written {name}:value", "got no value")
     if segments and "%25" in segments[0] and ":" in decoded(decoded(segments[0])):
-        got = f"got {shown(segments[0])}"
-        raise SpecError([Problem("", "Options must be percent-encoded once", got)])
+        raise invalid("", "Options must be percent-encoded once", f"got {shown(segments[0])}")
     return parse_source(segments)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
 from imgsvc_core.spec.density import at_density, at_width, with_upscale
@@ -66,19 +66,15 @@ class Signer:
     def __attrs_post_init__(self) -> None:
         if not _BASE.fullmatch(self.base):
             expected = "must be a URL such as https://img.example.org without a query"
-            raise SpecError(
-                [Problem("base", f"The address of the service {expected}, got {shown(self.base)}")]
-            )
+            raise invalid("base", f"The address of the service {expected}, got {shown(self.base)}")
         if (self.key_id is None) != (self.secret is None):
-            raise SpecError([Problem("secret", "A signing key must have both an id and a secret, got one")])
+            raise invalid("secret", "A signing key must have both an id and a secret, got one")
         if self.key_id is not None and not KEY_ID.fullmatch(self.key_id):
             expected = "must be up to 64 letters, digits, - and _"
-            raise SpecError(
-                [Problem("key_id", f"The id of a signing key {expected}, got {shown(self.key_id)}")]
-            )
+            raise invalid("key_id", f"The id of a signing key {expected}, got {shown(self.key_id)}")
         if self.secret is not None and len(self.secret) < _MIN_SECRET:
             message = f"The secret of a signing key must have at least {_MIN_SECRET} characters, got fewer"
-            raise SpecError([Problem("secret", message)])
+            raise invalid("secret", message)
 
     def url(self, source: str, request: Request | None = None, /, **options: Value) -> str:
         """Return the URL of a picture.
@@ -179,7 +175,7 @@ class Signer:
         """
         if not formats or not set(formats) <= {*OUTPUT_NAMES, "auto"} or "auto" in formats[:-1]:
             message = f"The formats must be some of {', '.join(OUTPUT_NAMES)}, got {shown(list(formats))}"
-            raise SpecError([Problem("formats", message)])
+            raise invalid("formats", message)
         described = {} if densities is not None else {"sizes": sizes}
         srcsets = {
             name: self.srcset(
@@ -230,7 +226,7 @@ def _checked(document: Document, presets: Sequence[str]) -> Document:
 
 def _check_some(name: str, sizes: Sequence[float]) -> None:
     if not len(sizes):
-        raise SpecError([Problem(name, f"The {name} must be one or more numbers, got none")])
+        raise invalid(name, f"The {name} must be one or more numbers, got none")
 
 
 def _widths(asked: _Asked, widths: Sequence[int], info: ImageInfo | None) -> Sequence[int]:
@@ -296,8 +292,7 @@ def _texts(options: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
 
 def _unix_time(name: str, time: datetime) -> int:
     if time.tzinfo is None:
-        message = f"Option '{name}' must be a time with a time zone, got {time.isoformat()}"
-        raise SpecError([Problem(name, message)])
+        raise invalid(name, f"Option '{name}' must be a time with a time zone, got {time.isoformat()}")
     return int(time.timestamp())
 
 
@@ -310,7 +305,7 @@ def _quoted(name: str, value: str) -> str:
     try:
         return quote(value, safe=":")
     except UnicodeEncodeError:
-        raise SpecError([Problem(name, f"Option '{name}' must be Unicode text, got {value!a}")]) from None
+        raise invalid(name, f"Option '{name}' must be Unicode text, got {value!a}") from None
 
 
 def _tag(name: str, attributes: Mapping[str, str]) -> str:

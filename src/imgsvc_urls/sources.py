@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_core.spec.options import from_base64
 from imgsvc_urls.delivery import URL_OPTIONS
 
@@ -117,9 +117,7 @@ def decoded(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise SpecError(
-            [Problem("", "The URL must be percent-encoded UTF-8", f"got {shown(text)}")]
-        ) from None
+        raise invalid("", "The URL must be percent-encoded UTF-8", f"got {shown(text)}") from None
 
 
 def _from_base64(text: str) -> str:
@@ -160,4 +158,4 @@ def _has_dots(path: str) -> bool:
 
 
 def _problem(expected: str, got: str) -> SpecError:
-    return SpecError([Problem(_PATH, f"The source of the URL {expected}", got)])
+    return invalid(_PATH, f"The source of the URL {expected}", got)

@@ -18,7 +18,7 @@ from imgsvc_cli.administration import (
 )
 from imgsvc_cli.options import as_json_option
 from imgsvc_cli.service_settings import with_settings
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -113,7 +113,7 @@ def webhook_secret(account_id: str, renew: bool, grace: timedelta, settings: Set
     source = click.get_current_context().get_parameter_source("grace")
     if not renew and source is not click.core.ParameterSource.DEFAULT:
         message = "Option '--grace' must come together with --renew, which replaces the secret: add --renew"
-        raise SpecError([Problem("grace", message)])
+        raise invalid("grace", message)
 
     async def work(db: Database) -> str:
         from imgsvc_http.state import accounts

@@ -23,7 +23,7 @@ from imgsvc_cli.json_files import read_json
 from imgsvc_cli.options import limits_option, read_spec, spec_option
 from imgsvc_cli.requests import merged_document, preset_option
 from imgsvc_cli.service_settings import config_option
-from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
+from imgsvc_core.errors import SourceUnreachable, invalid
 from imgsvc_core.sources import is_url
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def show(target: str | None, manifest: Path | None, page: Path | None, failures:
     path = manifest or default_manifest(target or ".")
     if not os.path.exists(path):
         message = f"Manifest '{path}' does not exist: give the target of a batch, or its manifest."
-        raise SpecError([Problem("manifest", message)])
+        raise invalid("manifest", message)
     with Manifest(path, reading=True) as kept:
         if page is not None:
             with exit_on_signals():

@@ -8,7 +8,7 @@ import click
 
 from imgsvc_cli.administration import administrative
 from imgsvc_cli.service_settings import service_packages
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
@@ -45,7 +45,7 @@ async def rotate(db: Database, settings: Settings, drop_old: bool) -> dict[str, 
 
     if settings.security.master_keys and drop_old:
         message = "Option '--drop-old' is for keys in the state folder: take them out of the settings"
-        raise SpecError([Problem("--drop-old", message)])
+        raise invalid("--drop-old", message)
     await encrypted.check_all(db, vault.present_vault(settings))
     opened = vault.open_vault(settings)
     if settings.security.master_keys:

@@ -10,7 +10,7 @@ import click
 from imgsvc_cli.administration import administrative, check_account, json_object, now
 from imgsvc_cli.flags import SectionedCommand, request_document, request_flags
 from imgsvc_cli.options import read_spec, spec_option
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 
 if TYPE_CHECKING:
     from imgsvc_http.settings import Settings
@@ -65,6 +65,5 @@ async def delete(db: Database, _: Settings, account_id: str, name: str) -> dict[
     from imgsvc_http.state import presets
 
     if not await presets.remove(db, account_id, name):
-        message = f"There is no preset '{name}': see imgsvc presets list {account_id}"
-        raise SpecError([Problem("", message)])
+        raise invalid("", f"There is no preset '{name}': see imgsvc presets list {account_id}")
     return {"name": name, "deleted": True}

@@ -13,7 +13,7 @@ import click
 from imgsvc_cli import printing
 from imgsvc_cli.completion import FileOrUrl
 from imgsvc_cli.service_settings import config_option, load_settings, service_packages, set_option
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 
 if TYPE_CHECKING:
     from imgsvc_http.serve import Greeting
@@ -59,8 +59,7 @@ def serve(
         "temporary.url": temporary,
     }
     if as_json and not print_sizing:
-        message = "Option '--json' must be given together with '--print-sizing', got it alone"
-        raise SpecError([Problem("--json", message)])
+        raise invalid("--json", "Option '--json' must be given together with '--print-sizing', got it alone")
     settings = load_settings(config, assignments, flags)
     if print_config:
         from imgsvc_http.settings import render

@@ -89,8 +89,7 @@ class Sink:
         except pyvips.Error:
             if self._failure is None:
                 raise
-            message = f"The result cannot be written: {os_reason(self._failure)}."
-            raise TargetError(message) from self._failure
+            raise TargetError(f"The result cannot be written: {os_reason(self._failure)}.") from self._failure
 
     def _take(self, chunk: bytes) -> int:
         assert self._target is not None

@@ -11,7 +11,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import LimitExceeded, Problem, SourceError, SpecError, TimeLimitExceeded
+from imgsvc_core.errors import LimitExceeded, SourceError, TimeLimitExceeded, invalid
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels.render import render
@@ -75,8 +75,7 @@ def receive_watermark(
         source = None
     if source is None:
         title = Watermark.title if path.startswith(Watermark.key) else Picture.title
-        expected = f"{title} 'id' parameter must be a known watermark"
-        raise SpecError([Problem(path, expected, f"got '{shown_url(id)}'")])
+        raise invalid(path, f"{title} 'id' parameter must be a known watermark", f"got '{shown_url(id)}'")
     with _naming(f"Watermark '{shown_url(id)}'"):
         return received(source, limits, deadline)
 

@@ -6,7 +6,7 @@ import math
 from math import prod
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.plan.geometry import Size, rotated
 from imgsvc_core.plan.placement import gravity_offset, margins
 from imgsvc_core.plan.texts import TextPlan, planned_text
@@ -73,8 +73,7 @@ class Laid:
         pixels = length.pixels(whole)
         if not 1 <= pixels <= _LONGEST:
             expected = f"Layer '{name}' parameter must come out as 1 to {_LONGEST} pixels"
-            got = f"got {pixels:,} pixels, {length} of {whole:,}"
-            raise SpecError([Problem(path, expected, got)])
+            raise invalid(path, expected, f"got {pixels:,} pixels, {length} of {whole:,}")
         return pixels
 
     @property
@@ -124,8 +123,7 @@ class Laid:
         size = Size(max(1, round(width * factor)), max(1, round(height * factor)))
         if max(size) > _LONGEST:
             expected = f"Layer 'scale' parameter must lead to at most {_LONGEST} pixels on each side"
-            got = f"got {size.width:,} x {size.height:,}"
-            raise SpecError([Problem(f"{self.path}.scale", expected, got)])
+            raise invalid(f"{self.path}.scale", expected, f"got {size.width:,} x {size.height:,}")
         return size
 
     def place(self, size: Size) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan import turns
@@ -88,11 +88,11 @@ def _span(item: Redact, path: str, place: str, side: str, whole: int) -> tuple[i
     begin, end = start.of(whole), start.of(whole) + length.of(whole)
     if begin == end:
         expected = f"Redact '{side}' parameter must come out as more than 0 pixels"
-        raise SpecError([Problem(f"{path}.{side}", expected, f"got {length} of {whole:,}")])
+        raise invalid(f"{path}.{side}", expected, f"got {length} of {whole:,}")
     if end <= 0 or begin >= whole:
         expected = f"Redact '{place}' parameter must lead to a box that reaches into the picture"
         got = f"got {begin:g} to {end:g} in a picture of {whole:,} pixels"
-        raise SpecError([Problem(f"{path}.{place}", expected, got)])
+        raise invalid(f"{path}.{place}", expected, got)
     return math.floor(begin), math.ceil(end) - math.floor(begin)
 
 
@@ -100,9 +100,7 @@ def _face_boxes(item: Redact, path: str, faces: Iterable[Face] | None) -> list[B
     boxes = [_around(face) for face in faces or ()]
     if faces is not None and not boxes and not item.if_found:
         expected = "Redact 'faces' parameter needs a face in the picture"
-        raise SpecError(
-            [Problem(f"{path}.faces", expected, "found none; 'if_found' lets such pictures pass")]
-        )
+        raise invalid(f"{path}.faces", expected, "found none; 'if_found' lets such pictures pass")
     return _merged(boxes)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, operation_schema, param
 from imgsvc_core.spec.kinds import HexColor, Number
@@ -109,7 +109,7 @@ class BackgroundKind(PartKind):
             return {"color": _COLOR.parse(value)}
         except ValueError:
             expected = f"{Background.title} must be {self.expectation}"
-            raise SpecError([Problem("", expected, f"got {shown(value)}")]) from None
+            raise invalid("", expected, f"got {shown(value)}") from None
 
     def schema(self) -> dict[str, Any]:
         whole = operation_schema(Background)

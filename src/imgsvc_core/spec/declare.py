@@ -32,7 +32,7 @@ from attrs.exceptions import FrozenInstanceError
 from imgsvc_core._runtime.docstrings import explain_arguments, own_docstring
 from imgsvc_core._runtime.jsontext import SOMETHING, plain_number, shown
 from imgsvc_core._runtime.records import frozen, values_getter
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.kinds import Boolean, Choice, Kind
 from imgsvc_core.spec.rules import Rule
 
@@ -112,14 +112,14 @@ class Param:
         if value is None and not self.required:
             return self.default
         if value is REQUIRED:
-            raise SpecError([Problem("", self.expected(title), "and is required")])
+            raise invalid("", self.expected(title), "and is required")
         value = plain_number(value)
         try:
             return self.kind.part(value) if part else self.kind.parse(value)
         except ValueError:
             hidden = self.secret or (self.confidential and not isinstance(value, int | float | None))
             got = SOMETHING if hidden else shown(value)
-            raise SpecError([Problem("", self.expected(title, value), f"got {got}")]) from None
+            raise invalid("", self.expected(title, value), f"got {got}") from None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the parameter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.declare import Operation, Parameters, all_params, params
 from imgsvc_core.spec.frame import Canvas
 from imgsvc_core.spec.geometry import Resize
@@ -52,7 +52,7 @@ def at_width(spec: Spec, width: int) -> Spec:
     inner = width - _around(spec)
     if inner < 1 <= width:
         message = f"Padding and border of {_around(spec)} pixels leave no room in a width of {width}"
-        raise SpecError([Problem("widths", message)])
+        raise invalid("widths", message)
     changes: dict[str, Any] = {}
     if canvas > resized:
         changes["canvas"] = _with_width(spec.canvas, inner)

@@ -14,7 +14,7 @@ from typing import Any
 
 from imgsvc_core._runtime.jsontext import check_depth, without_repeats
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.declare import Operation, Param, params
 from imgsvc_core.spec.filters import FILTERS
 from imgsvc_core.spec.kinds import Boolean, Integer, Number, Words
@@ -186,7 +186,7 @@ def _filters_by_key(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) ->
     if keys != sorted(set(keys), key=list(_BY_KEY).index):
         order = ", ".join(item.key for item in FILTERS)
         expected = f"Filter options are applied in the order {order}, each once"
-        raise SpecError([Problem("filter", expected, f"got {', '.join(keys)}")])
+        raise invalid("filter", expected, f"got {', '.join(keys)}")
     return {key: part for item in filters for key, part in item.items()}
 
 

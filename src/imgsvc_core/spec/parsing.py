@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.declare import Parameters, all_params, below, collected, params
 
 _Document = dict[str, Any]
@@ -64,7 +64,7 @@ def _read(operation: type[Parameters], value: object, make: Callable[[_Document]
     title, confidential = operation.title, operation.confidential
     if not isinstance(value, Mapping):
         got = SOMETHING if confidential else shown(value)
-        raise SpecError([Problem(path, f"{title} must be an object of parameters", f"got {got}")])
+        raise invalid(path, f"{title} must be an object of parameters", f"got {got}")
     known = params(operation)
     given = {name: value[name] for name in known if name in value}
     unknown = [key for key in value if key not in known] if len(given) < len(value) else []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.declare import Accepts, Operation, collected, doc, operation_schema, param
 from imgsvc_core.spec.kinds import Kind
 from imgsvc_core.spec.parsing import parse_operation, parse_part, unparse_operation
@@ -64,8 +64,7 @@ class PartsKind(Kind):
     def parse(self, value: object) -> tuple[Operation, ...]:
         if not isinstance(value, list | tuple) or len(value) > self.most:
             got = f"{len(value):,}" if isinstance(value, list | tuple) else shown(value)
-            expected = f"{self.operation.title} list must be an {self.expectation}"
-            raise SpecError([Problem("", expected, f"got {got}")])
+            raise invalid("", f"{self.operation.title} list must be an {self.expectation}", f"got {got}")
         places = {f"[{index}]": item for index, item in enumerate(value)}
         return tuple(collected(places, lambda _, item: parse_operation(self.operation, item)).values())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core._runtime.patterns import pattern
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.declare import below, collected
 from imgsvc_core.spec.merging import Document, merge
 from imgsvc_core.spec.request import Spec, parse, parse_partial
@@ -69,8 +69,7 @@ def parse_presets(value: object) -> dict[str, Document]:
         SpecError: with all problems found; each message names its preset.
     """
     if not isinstance(value, Mapping):
-        message = f"Presets must be a table such as [presets.card], got {shown(value)}"
-        raise SpecError([Problem("presets", message)])
+        raise invalid("presets", f"Presets must be a table such as [presets.card], got {shown(value)}")
     try:
         return collected(value, parse_preset)
     except SpecError as error:
@@ -85,9 +84,9 @@ def parse_preset(name: str, value: object) -> Document:
     """
     title = f"Preset '{name[:_MAX_SHOWN]}'"
     if not PRESET_NAME.fullmatch(name):
-        raise SpecError([Problem("", f"{title} must have a name of {PRESET_NAME_EXPECTATION}")])
+        raise invalid("", f"{title} must have a name of {PRESET_NAME_EXPECTATION}")
     if isinstance(value, Mapping) and PRESET in value:
-        raise SpecError([Problem(PRESET, f"{title} cannot name other presets; write what they say into it")])
+        raise invalid(PRESET, f"{title} cannot name other presets; write what they say into it")
     try:
         return parse_partial(value, "The preset")
     except SpecError as error:
@@ -103,9 +102,9 @@ def preset_names(value: object) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         expected = f"'{PRESET}' must be the name of a preset or an array of names"
-        raise SpecError([Problem(PRESET, expected, f"got {shown(value)}")])
+        raise invalid(PRESET, expected, f"got {shown(value)}")
     if len(set(names)) < len(names):
-        raise SpecError([Problem(PRESET, f"'{PRESET}' must name each preset once", f"got {shown(names)}")])
+        raise invalid(PRESET, f"'{PRESET}' must name each preset once", f"got {shown(names)}")
     return tuple(names)
 
 

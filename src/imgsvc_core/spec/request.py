@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.spec.adjust import Adjust, Auto
 from imgsvc_core.spec.background import Background, BackgroundKind
 from imgsvc_core.spec.color import Color
@@ -80,7 +80,7 @@ class FilterKind(Kind):
         if isinstance(value, Mapping):
             return _filters(value, read)
         if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-            raise SpecError([Problem("", f"Filter must be an {self.expectation}", f"got {shown(value)}")])
+            raise invalid("", f"Filter must be an {self.expectation}", f"got {shown(value)}")
         places = {f"[{index}]": item for index, item in enumerate(value)}
         return list(collected(places, lambda _, item: _one_filter(item, read)).values())
 
@@ -285,7 +285,7 @@ def _parse(value: object, also_known: Iterable[str]) -> Spec:
         of_python = "" if isinstance(value, _OF_JSON) else ", an operation or a list of operations"
         name = getattr(value, "__name__", "")
         got = f"got the class {name}; pass {name}(...)" if isinstance(value, type) else f"got {shown(value)}"
-        raise SpecError([Problem("", f"The request must be a JSON object{of_python}", got)])
+        raise invalid("", f"The request must be a JSON object{of_python}", got)
     found: Spec = _read(value, Spec.title, parse_operation, also_known)
     return found
 
@@ -341,7 +341,7 @@ def parse_partial(value: object, title: str, *, also_known: Iterable[str] = ()) 
         SpecError: with all problems found.
     """
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("", f"{title} must be an object of parameters", f"got {shown(value)}")])
+        raise invalid("", f"{title} must be an object of parameters", f"got {shown(value)}")
     found: Document = _read(value, title, parse_part, also_known)
     return found
 
@@ -408,8 +408,7 @@ def _one_filter(item: object, read: _Read) -> Document:
     if isinstance(item, Filter):
         return {item.key: item}
     if not isinstance(item, Mapping) or sum(value is not None for value in item.values()) != 1:
-        expected = "Filter array must hold objects with one key each"
-        raise SpecError([Problem("", expected, f"got {shown(item)}")])
+        raise invalid("", "Filter array must hold objects with one key each", f"got {shown(item)}")
     return _filters(item, read)
 
 

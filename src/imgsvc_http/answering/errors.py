@@ -208,11 +208,6 @@ def status_of(kind: type[ImgsvcError]) -> HTTPStatus:
     return next(status for base, status in STATUSES if issubclass(kind, base))
 
 
-def invalid(path: str, expected: str, detail: str = "") -> SpecError:
-    """Return the error of one wrong parameter."""
-    return SpecError([Problem(path, expected, detail)])
-
-
 def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
     """Return the error of a method that a path does not have."""
     return refusal("method_not_allowed", method=method[:40], allowed=", ".join(sorted(allowed)))

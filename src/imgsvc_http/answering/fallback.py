@@ -8,9 +8,8 @@ import attrs
 
 import imgsvc_core
 from imgsvc_core import FORMATS
-from imgsvc_core.errors import Problem, SourceError, SpecError
-
-_SETTING = "delivery.fallback"
+from imgsvc_core.errors import SourceError
+from imgsvc_http.settings.problems import wrong_setting
 
 
 @attrs.frozen
@@ -29,6 +28,6 @@ def load_fallback(file: Path | None) -> Fallback | None:
         body = file.read_bytes()
         row = FORMATS[imgsvc_core.inspect(body).format]
     except (OSError, SourceError) as error:
-        message = f"Setting '{_SETTING}' must be the file of a picture, got '{file}': {error}"
-        raise SpecError([Problem(_SETTING, message)]) from error
+        expected = f"must be the file of a picture, got '{file}': {error}"
+        raise wrong_setting("delivery.fallback", expected) from error
     return Fallback(body, row.media_type)

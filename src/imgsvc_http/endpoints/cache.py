@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from imgsvc_http.answering.errors import invalid
+from imgsvc_core.errors import invalid
 from imgsvc_http.answering.json_schema import Parameter
 from imgsvc_http.cache.entries import source_digest
 from imgsvc_http.cache.purging import purge

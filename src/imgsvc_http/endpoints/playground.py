@@ -17,9 +17,10 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core import ImageInfo, Spec, SpecError, parse
+from imgsvc_core.errors import invalid
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.conditions import is_known
-from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.call import Call
 from imgsvc_http.endpoints import fonts, previews
 from imgsvc_http.endpoints.controls import Declarations, declared

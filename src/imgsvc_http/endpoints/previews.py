@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 import attrs
 
 from imgsvc_core import FORMATS
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.declaring import Integer, Number
 from imgsvc_http.answering.answers import Preview, documented
-from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.header_fields import combined
 from imgsvc_http.answering.responses import Response, finished, picture
 from imgsvc_http.call import Call

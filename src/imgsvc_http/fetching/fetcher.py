@@ -21,6 +21,7 @@ from imgsvc_core.errors import (
     SourceFailure,
     SourceUnreachable,
     SpecError,
+    invalid,
 )
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.header_fields import extended_file_name, file_name
@@ -239,7 +240,7 @@ def _parsed(url: str) -> URL:
         expected = (
             "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user>"
         )
-        raise SpecError([Problem("url", expected, f"got '{shown_url(url)}'")])
+        raise invalid("url", expected, f"got '{shown_url(url)}'")
     return parsed
 
 

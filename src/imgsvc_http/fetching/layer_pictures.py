@@ -13,8 +13,7 @@ import attrs
 from multidict import MultiMapping
 
 from imgsvc_core import Spec
-from imgsvc_core.errors import ImgsvcError, SourceTooLarge, SpecError
-from imgsvc_http.answering.errors import invalid
+from imgsvc_core.errors import ImgsvcError, SourceTooLarge, SpecError, invalid
 from imgsvc_http.fetching.fetcher import shown_url
 from imgsvc_http.fetching.folder_origin import Identity, OpenedSource
 from imgsvc_http.fetching.origins import Asking, Origins

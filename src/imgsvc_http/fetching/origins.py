@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import attrs
 
-from imgsvc_http.answering.errors import invalid
+from imgsvc_core.errors import invalid
 from imgsvc_http.answering.header_fields import http_time
 from imgsvc_http.cache import aged
 from imgsvc_http.fetching.fetcher import Fetcher, NotModified

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import attrs
 
 from imgsvc_core._runtime.jsontext import SOMETHING
-from imgsvc_core.errors import Problem, SourceUnreachable, SpecError
+from imgsvc_core.errors import SourceUnreachable, invalid
 from imgsvc_http.settings import SocialSettings
 
 FRESH: Mapping[str, str] = {"Cache-Control": "no-cache", "Pragma": "no-cache"}
@@ -124,11 +124,11 @@ def profile_of(url: str, settings: SocialSettings) -> Profile:
             "Fetch 'url' parameter must be a URL that starts with http:// or https://, or <platform>:<user> "
             f"with one of {known}"
         )
-        raise SpecError([Problem("url", expected, f"got '{name[:40]}:'")])
+        raise invalid("url", expected, f"got '{name[:40]}:'")
     user = user.strip()
     if not platform.user.fullmatch(user):
         expected = f"Fetch 'url' parameter must be {name.lower()}: and a {platform.expectation}"
-        raise SpecError([Problem("url", expected, f"got {SOMETHING}")])
+        raise invalid("url", expected, f"got {SOMETHING}")
     template, token = (getattr(settings, f"{platform.name}_{part}") for part in ("url", "token"))
     if platform.needs_token and not token and template == _OWN_ADDRESSES[platform.name]:
         raise SourceUnreachable(

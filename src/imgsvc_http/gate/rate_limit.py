@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import attrs
 
-from imgsvc_core.errors import MissingDependency, Problem, SpecError
+from imgsvc_core.errors import MissingDependency
 from imgsvc_http.gate.addresses import client_network, is_within
 from imgsvc_http.gate.interprocess_counts import InterprocessCounts
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.settings.sections import Networks
 
 _log = logging.getLogger(__name__)
@@ -68,10 +69,8 @@ class RedisCounts:
             pool: Any = self._redis.connection_pool
             pool.make_connection()  # it checks the parameters of the URL
         except Exception as error:  # errors of several packages, whose texts hold the password
-            message = (
-                "Setting 'cache.url' must be a URL such as redis://host:6379/0, got one that cannot be used"
-            )
-            raise SpecError([Problem("cache.url", message)]) from error
+            expected = "must be a URL such as redis://host:6379/0, got one that cannot be used"
+            raise wrong_setting("cache.url", expected) from error
 
     async def add(self, key: str, window: int) -> int:
         """Add one to the count of a key in a window. Return it."""

@@ -10,7 +10,8 @@ import attrs
 from aiohttp import web
 from multipart import MultipartError, MultipartSegment, parse_options_header
 
-from imgsvc_http.answering.errors import invalid, refusal
+from imgsvc_core.errors import invalid
+from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.header_fields import extended_file_name, file_name, without_controls
 from imgsvc_http.receiving.body import (
     Pace,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_core.limits import Limits
 from imgsvc_core.spec import MOST_LAYERS, Spec, parse, unparse
 from imgsvc_core.spec.declaring import (
@@ -177,18 +177,17 @@ def _checked_object(document: object) -> Mapping[str, Any]:
     """
     if not isinstance(document, dict):
         got = "an array" if isinstance(document, list) else SOMETHING  # it may be a secret
-        raise SpecError([Problem("", "The request must be a JSON object", f"got {got}")])
+        raise invalid("", "The request must be a JSON object", f"got {got}")
     layers = document.get("layers")
     if isinstance(layers, list) and len(layers) <= MOST_LAYERS:
         if _has_more_values(layers, _MOST_LAYER_VALUES):
-            expected = f"Layer list must hold at most {_MOST_LAYER_VALUES} values"
-            raise SpecError([Problem("layers", expected, "got more")])
+            raise invalid("layers", f"Layer list must hold at most {_MOST_LAYER_VALUES} values", "got more")
         rest = {**document, "layers": None}
     else:
         rest = document
     if _has_more_values(rest, _MOST_VALUES):
         path = next((key for key, value in rest.items() if _has_more_values([value], _MOST_VALUES)), "")
-        raise SpecError([Problem(path, f"The request must hold at most {_MOST_VALUES} values", "got more")])
+        raise invalid(path, f"The request must hold at most {_MOST_VALUES} values", "got more")
     return document
 
 
@@ -319,7 +318,7 @@ def _has_more_values(document: object, most: int) -> bool:
 def _lowered(service: Limits, value: object) -> Limits:
     """Return the limits of the service with those of a request in their place."""
     if not isinstance(value, Mapping):
-        raise SpecError([Problem("limits", "Limits must be an object of parameters", f"got {shown(value)}")])
+        raise invalid("limits", "Limits must be an object of parameters", f"got {shown(value)}")
     fields = attrs.fields_dict(Limits)
     problems = unknown_keys("Limits", [str(name) for name in value if name not in fields], fields)
     given: dict[str, Any] = {}
@@ -351,5 +350,5 @@ def _headers(value: object) -> dict[str, str]:
         or not all(isinstance(name, str) and isinstance(item, str | None) for name, item in value.items())
     ):
         expected = f"Fetch 'headers' parameter must be object of at most {_MOST_HEADERS} strings"
-        raise SpecError([Problem("headers", expected, f"got {SOMETHING}")])
+        raise invalid("headers", expected, f"got {SOMETHING}")
     return {name: item for name, item in value.items() if item is not None}

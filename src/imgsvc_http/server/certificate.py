@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from yarl import URL
 
-from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.settings import ServerSettings
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.settings.url_host import LOCALHOST, parse_address
 
 _VALID = timedelta(days=825)
@@ -35,10 +35,8 @@ def tls_context(server: ServerSettings) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, _no_passphrase)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = (
-            f"Setting 'server.certificate' must be a certificate in PEM with its key, got '{certificate}'"
-        )
-        raise SpecError([Problem("server.certificate", f"{message}: {reason}")]) from error
+        expected = f"must be a certificate in PEM with its key, got '{certificate}': {reason}"
+        raise wrong_setting("server.certificate", expected) from error
     return context
 
 

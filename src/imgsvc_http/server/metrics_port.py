@@ -13,7 +13,6 @@ import aiohttp
 from aiohttp import web
 from sqlalchemy.exc import SQLAlchemyError
 
-from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.cache import Cache
 from imgsvc_http.cache.entries import STATES
 from imgsvc_http.monitoring import metrics
@@ -21,6 +20,7 @@ from imgsvc_http.monitoring.metrics import MEDIA_TYPE, Metric, Snapshot, Values,
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.server.log import lost_lines
 from imgsvc_http.services import Services
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.settings.sections import MonitoringSettings
 from imgsvc_http.webhooks import records
 
@@ -73,10 +73,8 @@ async def _listen(runner: web.AppRunner, settings: MonitoringSettings) -> None:
         await web.TCPSite(runner, settings.metrics_host, settings.metrics_port).start()
     except OSError as error:
         where = f"{settings.metrics_host}:{settings.metrics_port}"
-        message = (
-            f"Setting 'monitoring.metrics_port' must be free to listen at, got {where}: {error.strerror}"
-        )
-        raise SpecError([Problem("monitoring.metrics_port", message)]) from error
+        expected = f"must be free to listen at, got {where}: {error.strerror}"
+        raise wrong_setting("monitoring.metrics_port", expected) from error
 
 
 async def _of_others(services: Services) -> list[Values]:

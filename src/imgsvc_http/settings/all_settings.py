@@ -27,6 +27,7 @@ from imgsvc_http.settings.declaring import (
     unknown,
     without_newline,
 )
+from imgsvc_http.settings.problems import setting_problem, wrong_setting
 from imgsvc_http.settings.sections import (
     AccountsSettings,
     CacheSettings,
@@ -90,24 +91,21 @@ class Settings:
     def __attrs_post_init__(self) -> None:
         if (self.server.certificate is None) != (self.server.private_key is None):
             missing = "private_key" if self.server.private_key is None else "certificate"
-            message = f"Setting 'server.{missing}' must be given too: certificate and key belong together"
-            raise SpecError([Problem(f"server.{missing}", message)])
+            expected = "must be given too: certificate and key belong together"
+            raise wrong_setting(f"server.{missing}", expected)
         if bool(self.permanent.place) != bool(self.permanent.base):
             missing = "base" if self.permanent.place else "place"
-            message = (
-                f"Setting 'permanent.{missing}' must be given too: a place and its address belong together"
-            )
-            raise SpecError([Problem(f"permanent.{missing}", message)])
+            expected = "must be given too: a place and its address belong together"
+            raise wrong_setting(f"permanent.{missing}", expected)
         for name, dialect in self.delivery.dialects.items():
             if not (dialect.account or self.delivery.unsigned):
-                path = f"delivery.dialects.{name}.account"
-                message = f"Setting '{path}' must be the id of the account that pays, or 'delivery.unsigned'"
-                raise SpecError([Problem(path, f"{message} must be, got neither")])
+                expected = (
+                    "must be the id of the account that pays, or 'delivery.unsigned' must be, got neither"
+                )
+                raise wrong_setting(f"delivery.dialects.{name}.account", expected)
         if self.server.plain_http and not is_loopback(self.server.host):
-            message = (
-                f"must be a loopback address together with 'server.plain_http', got '{self.server.host}'"
-            )
-            raise SpecError([Problem("server.host", f"Setting 'server.host' {message}")])
+            expected = "must be a loopback address together with 'server.plain_http'"
+            raise wrong_setting("server.host", f"{expected}, got '{self.server.host}'")
 
     @property
     def database_url(self) -> str:
@@ -257,7 +255,7 @@ def _unknown(path: str, origin: str) -> Problem:
     if path.startswith("IMGSVC_"):
         return unknown("environment variable", path, _BY_VARIABLE, origin)
     if path in SECTIONS:
-        return Problem(path, f"Setting '{path}' must be a table of settings, in {origin}")
+        return setting_problem(path, f"must be a table of settings, in {origin}")
     return unknown("setting", path, [*SETTINGS, *SECTIONS], origin)
 
 

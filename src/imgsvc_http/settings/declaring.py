@@ -16,11 +16,12 @@ from urllib.parse import unquote_plus
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem
 from imgsvc_core.spec.declaring import Boolean, Integer, Number
 from imgsvc_http.settings.dialects import OF_ALL, Dialects
 from imgsvc_http.settings.kinds import NONE, Kind, Many, Maybe, Url
 from imgsvc_http.settings.origins import Origins
+from imgsvc_http.settings.problems import wrong_setting
 
 MASK = "********"
 _METADATA_KEY = "imgsvc_setting"
@@ -47,20 +48,19 @@ class Setting:
     def parse(self, value: object, origin: str) -> Any:
         """Return the value in its Python form; raise `SpecError` with its origin if it is not accepted."""
         if self.secret and MASK in str(value):
-            raise self._wrong(f"must be the secret itself, got its mask in {origin}")
+            raise wrong_setting(self.path, f"must be the secret itself, got its mask in {origin}")
         try:
             return self.kind.parse(value)
         except ValueError:
             came = "another value" if self.secret else _without_secrets(shown(value))
-            raise self._wrong(f"must be {self.kind.expectation}, got {came} in {origin}") from None
+            raise wrong_setting(
+                self.path, f"must be {self.kind.expectation}, got {came} in {origin}"
+            ) from None
 
     def masked(self, value: Any) -> Any:
         """Return the plain form of a value, with passwords and tokens masked."""
         plain = self.kind.unparse(value)
         return _masked(self.kind, plain) if self.secret else plain
-
-    def _wrong(self, how: str) -> SpecError:
-        return SpecError([Problem(self.path, f"Setting '{self.path}' {how}")])
 
 
 def setting(

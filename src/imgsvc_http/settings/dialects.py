@@ -12,6 +12,7 @@ import attrs
 
 from imgsvc_core.errors import Problem, SpecError
 from imgsvc_http.settings.kinds import BEGINNINGS
+from imgsvc_http.settings.problems import setting_problem
 from imgsvc_urls.dialects import Dialect, load, url_pattern
 
 PATH = "delivery.dialects"
@@ -122,4 +123,4 @@ def _wrong(name: str, how: str) -> SpecError:
 
 
 def _problem(name: str, how: str) -> Problem:
-    return Problem(f"{PATH}.{name}", f"Setting '{PATH}.{name}' {how}")
+    return setting_problem(f"{PATH}.{name}", how)

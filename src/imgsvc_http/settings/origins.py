@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError
 from imgsvc_http.settings.kinds import Url
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_urls import is_origin_name
 
 _PATH = "delivery.origins"
@@ -71,4 +72,4 @@ def _origin(name: object, value: object) -> Origin:
 
 
 def _wrong(name: str, how: str) -> SpecError:
-    return SpecError([Problem(f"{_PATH}.{name}", f"Setting '{_PATH}.{name}' {how}")])
+    return wrong_setting(f"{_PATH}.{name}", how)

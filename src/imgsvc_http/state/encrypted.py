@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
-from imgsvc_core.errors import ImgsvcError, Problem, SpecError
+from imgsvc_core.errors import ImgsvcError, invalid
 from imgsvc_http.state.database import Database, reading, writing
 from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, SigningKeyRow, WebhookRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault
@@ -36,7 +36,7 @@ def check_some(connection: Connection, vault: Vault) -> None:
             try:
                 vault.decrypt(encrypted)
             except MissingMasterKey as error:
-                raise SpecError([Problem("security.master_keys", str(error))]) from error
+                raise invalid("security.master_keys", str(error)) from error
             except ImgsvcError:  # one damaged value does not keep the others from their use
                 continue
 

@@ -15,7 +15,7 @@ from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy import create_engine as engine_of
 from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_http.state.failures import is_disk_full, is_missing_file
 
 CONNECTIONS = 20
@@ -158,4 +158,4 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
 
 
 def _wrong_url(advice: str) -> SpecError:
-    return SpecError([Problem("database.url", f"The URL of the database is wrong: {advice}")])
+    return invalid("database.url", f"The URL of the database is wrong: {advice}")

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from imgsvc_core.errors import Problem, SpecError, TargetError
+from imgsvc_core.errors import SpecError, TargetError
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.state.failures import is_disk_full
 
 _LEAST_SCRATCH_BYTES = 1 << 16
@@ -135,4 +136,4 @@ def _restrict(folder: Path, path: Path) -> None:
 
 
 def _refused(folder: Path, expected: str, reason: str, *, setting: str = "server.state_folder") -> SpecError:
-    return SpecError([Problem(setting, f"Setting '{setting}' must be {expected}, got '{folder}': {reason}")])
+    return wrong_setting(setting, f"must be {expected}, got '{folder}': {reason}")

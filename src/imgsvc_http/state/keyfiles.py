@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sqlalchemy import Connection, insert, select
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import Problem, SpecError, invalid
 from imgsvc_http.state.database import reading, writing
 from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import KeyfileRow
@@ -101,7 +101,7 @@ def credentials(connection: Connection, vault: Vault, account_id: str, keyfile_i
 
 def _checked(document: object) -> dict[str, Any]:
     if not isinstance(document, Mapping):
-        raise SpecError([Problem("", "Keyfile must be the JSON object of a service account's keyfile")])
+        raise invalid("", "Keyfile must be the JSON object of a service account's keyfile")
     if problems := list(_problems(document)):
         raise SpecError(problems)
     return dict(document)

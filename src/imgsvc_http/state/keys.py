@@ -12,7 +12,7 @@ from uuid import uuid4
 import attrs
 from sqlalchemy import Connection, insert, or_, select, update
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_http.state.database import counting, reading, writing
 from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.scopes import DEFAULT_SCOPES, SCOPES
@@ -148,7 +148,7 @@ def _checked(scopes: Iterable[str]) -> tuple[str, ...]:
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
         expected = f"Key 'scopes' parameter must be one or more of {', '.join(SCOPES)}"
-        raise SpecError([Problem("scopes", expected, f"got {sorted(wanted)}")])
+        raise invalid("scopes", expected, f"got {sorted(wanted)}")
     return tuple(scope for scope in SCOPES if scope in wanted)
 
 

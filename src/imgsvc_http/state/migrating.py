@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_http.runtime.blocking import run_in_daemon_thread
 from imgsvc_http.state.database import lock_for_transaction
 from imgsvc_http.state.engine import is_missing, open_engine
@@ -71,7 +71,7 @@ async def check_tables(url: str) -> None:
 
 
 def _wrong_tables(how: str) -> SpecError:
-    return SpecError([Problem("database.url", f"The database {how}.")])
+    return invalid("database.url", f"The database {how}.")
 
 
 def _versions(url: str) -> Versions:
@@ -137,7 +137,7 @@ def _upgrade(connection: Connection) -> None:
         command.upgrade(config, "head")
     except CommandError as error:
         message = f"The tables of the database cannot be brought up to date ({error}): use a newer imgsvc"
-        raise SpecError([Problem("database.url", message)]) from error
+        raise invalid("database.url", message) from error
 
 
 def _config() -> Config:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from sqlalchemy import Connection, delete, func, select
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.presets import parse_preset
 from imgsvc_http.state.database import Database, insert, reading, writing
 from imgsvc_http.state.tables import PresetRow
@@ -48,7 +48,7 @@ def put(connection: Connection, account_id: str, name: str, request: object, now
     ).scalar_one()
     if others >= MOST:
         message = f"An account must have at most {MOST:,} presets: delete one before you add '{name}'"
-        raise SpecError([Problem("", message)])
+        raise invalid("", message)
     change = insert(connection, PresetRow).values(account_id=account_id, name=name, created_at=now, **values)
     change = change.on_conflict_do_update(index_elements=["account_id", "name"], set_=values)
     connection.execute(change)

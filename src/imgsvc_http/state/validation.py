@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.declaring import Kind
 
 
@@ -15,7 +15,7 @@ def check(title: str, name: str, kind: Kind, value: object) -> None:
         kind.parse(value)
     except ValueError:
         expected = f"{title} '{name}' parameter must be {kind.expectation}"
-        raise SpecError([Problem(name, expected, f"got {shown(value)}")]) from None
+        raise invalid(name, expected, f"got {shown(value)}") from None
 
 
 def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int = 1) -> None:
@@ -26,4 +26,4 @@ def check_text(title: str, name: str, value: str, *, maximum: int, minimum: int 
     printable = all(letter.isprintable() or unicodedata.category(letter) in ("Zs", "Cn") for letter in value)
     if not minimum <= len(value) <= maximum or not printable:
         expected = f"{title} '{name}' parameter must be {minimum} to {maximum} printable characters"
-        raise SpecError([Problem(name, expected, f"got {shown(value)}")])
+        raise invalid(name, expected, f"got {shown(value)}")

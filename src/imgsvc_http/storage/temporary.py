@@ -15,7 +15,7 @@ import attrs
 import fsspec
 
 from imgsvc_core import FORMATS
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_http.settings.problems import wrong_setting
 from imgsvc_http.storage.folder import Folder, remove
 
 _NAME = re.compile(r"([0-9a-z]{6,7})-([A-Za-z0-9_-]{32})(\.[a-z0-9]{2,5})")
@@ -149,8 +149,8 @@ def check_protocols(url: str, setting: str) -> None:
         except (ValueError, ImportError) as error:
             shown = f"'{protocol}://'" if _PROTOCOL.fullmatch(protocol) else "another one"  # maybe a secret
             advice = f": {error}" if isinstance(error, ImportError) else ""
-            message = f"Setting '{setting}' must be a URL that fsspec can open, got {shown}{advice}"
-            raise SpecError([Problem(setting, message)]) from error
+            expected = f"must be a URL that fsspec can open, got {shown}{advice}"
+            raise wrong_setting(setting, expected) from error
 
 
 def _write(fs: Any, root: str, name: str, data: bytes) -> None:

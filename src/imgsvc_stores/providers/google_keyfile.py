@@ -24,7 +24,7 @@ from gcsfs.core import GCSFileSystem  # not `gcsfs.GCSFileSystem`, which asks bu
 from google.auth import crypt, jwt
 
 from imgsvc_core._runtime.private_names import RequestsOfGcsfs
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_core.spec.store.declarations import Google, StoreSpec
 from imgsvc_stores.access import MOST_KEY_CHARACTERS, Access, Keyfile
 from imgsvc_stores.failures import translating
@@ -242,7 +242,7 @@ def _no_account() -> SpecError:
         "Store 'keyfile' parameter must name a service account's keyfile, with its e-mail address and "
         "its private RSA key in PEM"
     )
-    return SpecError([Problem("store.keyfile", message)])
+    return invalid("store.keyfile", message)
 
 
 def _private_key(text: object) -> RSAPrivateKey:

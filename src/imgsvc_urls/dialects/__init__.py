@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import ImgsvcError, Problem, SourceUnreachable, SpecError
+from imgsvc_core.errors import ImgsvcError, SourceUnreachable, invalid
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Spec, Trim
@@ -239,8 +239,7 @@ def load(name: str) -> Callable[..., Dialect]:
 
     found = entry_points(group=GROUP, name=name)
     if not found:
-        message = f"A dialect must be one of {', '.join(names())}, got {shown(name)}"
-        raise SpecError([Problem("dialects", message)])
+        raise invalid("dialects", f"A dialect must be one of {', '.join(names())}, got {shown(name)}")
     return cast("Callable[..., Dialect]", next(iter(found)).load())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imgsvc_core._runtime.jsontext import SOMETHING, shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.spec.declare import operation_schema
 from imgsvc_core.spec.kinds import Choice
 from imgsvc_core.spec.parsing import parse_operation, unparse_operation
@@ -27,15 +27,15 @@ def parse_store(value: object) -> StoreSpec:
     if isinstance(value, StoreSpec):
         return value
     if not isinstance(value, Mapping):  # not shown: it may hold a secret
-        raise SpecError([Problem("store", "Store must be an object of parameters", f"got {SOMETHING}")])
+        raise invalid("store", "Store must be an object of parameters", f"got {SOMETHING}")
     expected = f"Store 'provider' parameter must be {_PROVIDER.expectation}"
     if "provider" not in value:
-        raise SpecError([Problem("store.provider", expected, "and is required")])
+        raise invalid("store.provider", expected, "and is required")
     try:
         provider = PROVIDERS[_PROVIDER.parse(value["provider"])]
     except ValueError:
         got = shown(value["provider"]) if isinstance(value["provider"], int | float) else SOMETHING
-        raise SpecError([Problem("store.provider", expected, f"got {got}")]) from None
+        raise invalid("store.provider", expected, f"got {got}") from None
     rest = {name: item for name, item in value.items() if name != "provider"}
     return parse_operation(provider, rest, path="store")
 

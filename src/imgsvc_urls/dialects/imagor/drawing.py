@@ -120,8 +120,7 @@ class Drawing:
         sigma = item.number(1) if len(item.arguments) == 2 else item.number() / 2
         if sigma > 0 and not self.animated and len(item.arguments) < 3:
             if sigma > LARGEST_SIGMA:
-                why = f"its sigma must be at most {LARGEST_SIGMA}"
-                raise impossible("blur", why, status=NOT_ACCEPTABLE)
+                raise impossible("blur", f"its sigma must be at most {LARGEST_SIGMA}", status=NOT_ACCEPTABLE)
             self.steps.append(GaussianBlur(sigma=libvips_blur(sigma).sigma, unweighted=self.alpha))
 
     def _add_sharpen(self, item: Filter) -> None:
@@ -201,8 +200,7 @@ class Drawing:
         across, down = width - self.size.width, height - self.size.height
         left, top = int(across / 2) + left, int(down / 2) + top
         if max(size) > LARGEST or min(size) < 1:
-            why = f"the result would be {size.width}x{size.height}"
-            raise impossible("fill", why, status=NOT_ACCEPTABLE)
+            raise impossible("fill", f"the result would be {size.width}x{size.height}", status=NOT_ACCEPTABLE)
         if color == "blur" and not self.animated:
             sigma = libvips_blur(_BLURRED).sigma * self.size.width / size.width
             self._lay(size, left, top, under=True, kind="blur", sigma=sigma)

@@ -18,7 +18,7 @@ from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import declared
 from imgsvc_urls.dialects import ForeignDelivery, ForeignRequest, ForeignUrl
 from imgsvc_urls.dialects.building import half_up, refusing
-from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, FORMATS, NOT_FOUND
+from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, FORMATS, NOT_FOUND, not_found
 from imgsvc_urls.dialects.imgproxy.options import Options, read_options
 from imgsvc_urls.dialects.imgproxy.path import mended, sign, split, verified
 from imgsvc_urls.dialects.imgproxy.request import UNPROCESSABLE, Encoding, request_of, trim_of
@@ -140,7 +140,7 @@ class Imgproxy(ImgproxySettings):
             return self.watermark
         if (found := dict(self.watermarks).get(url)) is None:
             message = f"Option 'watermark_url' must be a key of the setting 'watermarks', got {shown(url)}."
-            raise DialectError(message, status=NOT_FOUND)
+            raise not_found(message)
         return found
 
     def _encoding(self, request: ForeignRequest, options: Options) -> Encoding:

@@ -29,6 +29,11 @@ _USUAL_THRESHOLD = 10
 _MAX_TEXT = 200
 
 
+def not_found(message: str) -> DialectError:
+    """Return the error of a URL that imgproxy answers as one of which there is no picture."""
+    return DialectError(message, status=NOT_FOUND)
+
+
 @attrs.frozen
 class Argument:
     """What an argument accepts. ``read`` raises `KeyError` or `ValueError` for anything else."""
@@ -41,8 +46,7 @@ class Argument:
         try:
             return self.read(text)
         except (KeyError, ValueError):
-            message = f"Option '{name}' must be {self.expected}, got {shown(text)}."
-            raise DialectError(message, status=NOT_FOUND) from None
+            raise not_found(f"Option '{name}' must be {self.expected}, got {shown(text)}.") from None
 
 
 def whole_within(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -128,5 +132,4 @@ ANYTHING = Argument(lambda text: text, "a text")
 def check_count(name: str, arguments: list[str], most: int) -> None:
     """Raise `DialectError` if an option has more arguments than it takes."""
     if len(arguments) > most:
-        message = f"Option '{name}' must have at most {most} arguments, got {len(arguments)}."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(f"Option '{name}' must have at most {most} arguments, got {len(arguments)}.")

@@ -19,7 +19,6 @@ from imgsvc_urls.dialects.imgproxy.arguments import (
     FORBIDDEN,
     FORMAT,
     NAME,
-    NOT_FOUND,
     NOT_NEGATIVE,
     NUMBER,
     POSITIVE,
@@ -31,6 +30,7 @@ from imgsvc_urls.dialects.imgproxy.arguments import (
     TYPE,
     Argument,
     check_count,
+    not_found,
     one_of,
 )
 from imgsvc_urls.dialects.imgproxy.pro import PRO, Pro
@@ -156,7 +156,7 @@ def read_options(
         _apply_all(values, [("preset", ["default"])], presets, security=security)
     for name, _ in segments:
         if allowed and name not in allowed:
-            raise DialectError(f"Option '{name[:60]}' is not allowed in URLs.", status=NOT_FOUND)
+            raise not_found(f"Option '{name[:60]}' is not allowed in URLs.")
     _apply_all(values, segments, presets, security=security)
     if extension and not values.get("raw"):
         values["format"] = FORMAT("@", extension)
@@ -176,13 +176,13 @@ def _apply_all(
         if name in ("preset", "pr"):
             for preset in arguments:
                 if preset not in presets:
-                    raise DialectError(f"There is no preset '{preset[:60]}'.", status=NOT_FOUND)
+                    raise not_found(f"There is no preset '{preset[:60]}'.")
                 if preset not in used:
                     _apply_all(values, presets[preset], presets, (*used, preset), security=security)
             continue
         apply = OPTIONS.get(name)
         if apply is None:
-            raise DialectError(f"There is no option '{name[:60]}' of imgproxy.", status=NOT_FOUND)
+            raise not_found(f"There is no option '{name[:60]}' of imgproxy.")
         if name in _LIMITING and not security:
             message = f"Option '{name}' must be left out: limits are set by the operator of the service."
             raise DialectError(message, status=FORBIDDEN)
@@ -245,8 +245,7 @@ def _gravity(name: str, arguments: list[str], types: Collection[str], old: Gravi
         return Gravity(type_)
     check_count(name, arguments, 3)
     if type_ == "fp" and len(arguments) < 3:
-        message = f"Option '{name}' must have both coordinates of the focal point fp:x:y."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(f"Option '{name}' must have both coordinates of the focal point fp:x:y.")
     offset = SHARE if type_ == "fp" else NUMBER
     x, y = _merged((old.x, old.y), (offset, offset), name, arguments[1:])
     return Gravity(type_, x, y)
@@ -329,7 +328,7 @@ def _set_watermark(values: Values, name: str, arguments: list[str]) -> None:
 def _format_quality(values: Values, name: str, arguments: list[str]) -> None:
     if len(arguments) % 2:
         message = f"Option '{name}' must be pairs of a format and a quality, got {len(arguments)} arguments."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(message)
     qualities = dict(values.get("format_quality", ()))
     for format_, quality in zip(arguments[::2], arguments[1::2], strict=True):
         qualities[FORMAT(name, format_)] = QUALITY(name, quality)

@@ -11,7 +11,7 @@ import attrs
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.spec.options import from_base64
-from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND
+from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND, not_found
 from imgsvc_urls.dialects.imgproxy.options import Segment
 from imgsvc_urls.dialects.imgproxy.sources import decrypted
 from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, decoded, is_one_of
@@ -94,7 +94,7 @@ def split(
         )
     if segments[0] in _BASIC_FORM:
         message = "The old form of URLs, /type/width/height/gravity/enlarge/, is not supported: use options."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(message)
     options: list[Segment] = []
     for segment in segments:
         name, *arguments = decoded(segment, NOT_FOUND).split(separator)
@@ -120,10 +120,9 @@ def _source(segments: Sequence[str], names_file: bool, encryption_key: bytes | N
 def _with_extension(text: str, mark: str) -> tuple[str, str | None]:
     source, *extensions = text.split(mark)
     if not source:
-        raise DialectError("The URL must name a source after its options, got none.", status=NOT_FOUND)
+        raise not_found("The URL must name a source after its options, got none.")
     if len(extensions) > 1:
-        message = f"The source must have one extension after '{mark}', got {shown(text)}."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(f"The source must have one extension after '{mark}', got {shown(text)}.")
     return source, extensions[0] if extensions and extensions[0] else None
 
 
@@ -132,15 +131,15 @@ def _from_base64(text: str) -> str:
         return from_base64(text).decode()
     except ValueError:
         message = f"The source must be plain/URL, or a URL in URL-safe base64, got {shown(text)}."
-        raise DialectError(message, status=NOT_FOUND) from None
+        raise not_found(message) from None
 
 
 def _decrypted(text: str, key: bytes | None) -> str:
     if key is None:
         message = "The source must not be encrypted, as there is no source_url_encryption_key."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(message)
     try:
         return decrypted(text, key)
     except ValueError:
         message = f"The source after enc/ must be encrypted with the key of this service, got {shown(text)}."
-        raise DialectError(message, status=NOT_FOUND) from None
+        raise not_found(message) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_urls.dialects.imgproxy.options import Segment, read_options
 from imgsvc_urls.errors import DialectError
 
@@ -53,7 +53,7 @@ def _lines(file: str | None) -> Iterator[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         message = f"'presets_path' must be a file with one preset on each line, got {shown(file)}: {reason}"
-        raise SpecError([Problem("presets_path", message)]) from error
+        raise invalid("presets_path", message) from error
 
 
 def _preset(setting: str, text: str, separator: str) -> tuple[str, list[Segment]]:
@@ -66,4 +66,4 @@ def _preset(setting: str, text: str, separator: str) -> tuple[str, list[Segment]
 
 
 def _wrong(setting: str, problem: str) -> SpecError:
-    return SpecError([Problem(setting, f"A preset in '{setting}' {problem}")])
+    return invalid(setting, f"A preset in '{setting}' {problem}")

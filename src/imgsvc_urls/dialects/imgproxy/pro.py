@@ -16,18 +16,17 @@ from imgsvc_urls.dialects.imgproxy.arguments import (
     ANYTHING,
     BOOLEAN,
     COLOR,
-    NOT_FOUND,
     NOT_NEGATIVE,
     SHARE,
     SIZE,
     Argument,
     check_count,
     decimal_if,
+    not_found,
     one_of,
     whole_within,
 )
 from imgsvc_urls.dialects.reading import decimal
-from imgsvc_urls.errors import DialectError
 
 Apply: TypeAlias = Callable[[dict[str, Any], str, list[str]], None]
 
@@ -152,8 +151,7 @@ def _only(*kinds: Argument) -> Apply:
 def _blur_areas(values: dict[str, Any], name: str, arguments: list[str]) -> None:
     numbers = [SHARE(name, text) for text in arguments[1:]]
     if len(numbers) % 4:
-        message = f"Option '{name}' must have four numbers for each area, got {len(numbers)}."
-        raise DialectError(message, status=NOT_FOUND)
+        raise not_found(f"Option '{name}' must have four numbers for each area, got {len(numbers)}.")
     areas = tuple(Area(*numbers[place : place + 4]) for place in range(0, len(numbers), 4))
     blurred = NOT_NEGATIVE(name, arguments[0])
     values["pro"] = attrs.evolve(values.get("pro", Pro()), blurred=blurred, blurred_areas=areas)
@@ -181,7 +179,7 @@ def _autoquality(values: dict[str, Any], name: str, arguments: list[str]) -> Non
 
 
 def _unsupported(values: dict[str, Any], name: str, arguments: list[str]) -> None:
-    raise DialectError(f"Option '{name}' of imgproxy Pro is not supported.", status=NOT_FOUND)
+    raise not_found(f"Option '{name}' of imgproxy Pro is not supported.")
 
 
 PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Any, ClassVar
 
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import invalid
 from imgsvc_core.formats.table import FORMATS as TABLE
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Number, Text
@@ -201,7 +201,7 @@ class ImgproxySettings(Parameters):
         super().__attrs_post_init__()
         if len(self.keys) != len(self.salts):
             counts = f"got {len(self.keys)} keys and {len(self.salts)} salts"
-            raise SpecError([Problem("salts", f"{self.title} must have as many salts as keys, {counts}")])
+            raise invalid("salts", f"{self.title} must have as many salts as keys, {counts}")
         self._check_encryption_key()
         _ = self.preset_options, self.sources
 
@@ -212,7 +212,7 @@ class ImgproxySettings(Parameters):
             key = b""
         if len(key) not in (16, 24, 32):
             name = "source_url_encryption_key"
-            raise SpecError([Problem(name, f"'{name}' must be 16, 24 or 32 bytes in hexadecimal digits")])
+            raise invalid(name, f"'{name}' must be 16, 24 or 32 bytes in hexadecimal digits")
 
     @cached_property
     def pairs(self) -> tuple[tuple[bytes, bytes], ...]:

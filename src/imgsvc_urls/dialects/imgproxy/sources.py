@@ -9,11 +9,10 @@ from typing import TypeAlias
 import attrs
 
 from imgsvc_core._runtime.jsontext import shown
-from imgsvc_core.errors import Problem, SpecError
+from imgsvc_core.errors import SpecError, invalid
 from imgsvc_core.spec.options import from_base64
-from imgsvc_urls.dialects.imgproxy.arguments import NOT_FOUND
+from imgsvc_urls.dialects.imgproxy.arguments import not_found
 from imgsvc_urls.dialects.wildcards import climbs, url_pattern
-from imgsvc_urls.errors import DialectError
 from imgsvc_urls.sources import Source, is_origin_name, source_of
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
@@ -53,12 +52,11 @@ class Sources:
         if (scheme := _SCHEME.match(text)) is not None:
             text = scheme[0].lower() + text[scheme.end() :]
         if self.allowed and (climbs(text) or not any(pattern.match(text) for pattern in self.allowed)):
-            message = f"The source must begin as 'allowed_sources' tell, got {shown(text)}."
-            raise DialectError(message, status=NOT_FOUND)
+            raise not_found(f"The source must begin as 'allowed_sources' tell, got {shown(text)}.")
         try:
             return source_of(self._in_origin(text))
         except SpecError as error:
-            raise DialectError(f"{error.message}.", status=NOT_FOUND) from error
+            raise not_found(f"{error.message}.") from error
 
     def _in_origin(self, text: str) -> str:
         """Return the origin and the path of a source below one, and any other source unchanged."""
@@ -67,12 +65,11 @@ class Sources:
             scheme = _SCHEME.match(text)
             if scheme is not None and scheme[0] not in ("http://", "https://"):
                 expected = "must begin with http://, https://, or a key of the setting 'origins'"
-                raise DialectError(f"The source {expected}, got {shown(text)}.", status=NOT_FOUND)
+                raise not_found(f"The source {expected}, got {shown(text)}.")
             return text
         path, _, query = text.removeprefix(start).partition("?")
         if query and not start.startswith("local:"):
-            message = f"The source must not name a version of an object, got {shown(text)}."
-            raise DialectError(message, status=NOT_FOUND)
+            raise not_found(f"The source must not name a version of an object, got {shown(text)}.")
         return f"{self.origins[start].rstrip('/')}/{path.lstrip('/')}"
 
 
@@ -87,11 +84,11 @@ def read_sources(
     for pattern, replacement in replacements:
         if any(_group(found) > pattern.count("*") for found in _GROUP.finditer(replacement)):
             message = f"must have as many wildcards as their replacements name, got {shown(pattern)}"
-            raise SpecError([Problem("url_replacements", f"Patterns of 'url_replacements' {message}")])
+            raise invalid("url_replacements", f"Patterns of 'url_replacements' {message}")
     for start, origin in origins:
         if not start or not is_origin_name(origin.partition("/")[0]):
             message = 'must be beginnings of URLs and origins such as {"s3://bucket/" = "photos/"}'
-            raise SpecError([Problem("origins", f"'origins' {message}, got {shown({start: origin})}")])
+            raise invalid("origins", f"'origins' {message}, got {shown({start: origin})}")
     patterns = tuple((url_pattern(pattern), replacement) for pattern, replacement in replacements)
     return Sources(patterns, base_urls, tuple(map(url_pattern, allowed)), dict(origins))
 

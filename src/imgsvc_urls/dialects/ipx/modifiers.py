@@ -167,10 +167,9 @@ def _check_together(modifiers: Iterable[Modifier]) -> None:
     """Raise `DialectError` if the share of ``normalize`` that becomes black reaches that of white."""
     lower, upper = next((arguments for name, arguments in modifiers if name == "normalize"), (None, None))
     if (1 if lower is None else lower) >= (99 if upper is None else upper):
-        message = (
+        raise DialectError(
             f"Modifier 'normalize' must have a lower percentile below the upper, got {lower} and {upper}."
         )
-        raise DialectError(message)
 
 
 def _place(modifier: Modifier) -> tuple[bool, str]:
