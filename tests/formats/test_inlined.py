@@ -57,11 +57,11 @@ INNER = drawing(f'<image href="{HUGE}" width="9" height="9"/>')
 @pytest.mark.parametrize("compress", [False, True])
 def test_pictures_beyond_the_limit_are_refused(document: str, compress: bool) -> None:
     data = gzip.compress(document.encode()) if compress else document.encode()
-    started = time.monotonic()
+    started = time.process_time()
     for look in (imgsvc.inspect, imgsvc.process):
         with pytest.raises(ImageTooLarge, match="at most 100,000,000"):
             look(data)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_limit_may_be_lower() -> None:

@@ -18,15 +18,18 @@ pytestmark = pytest.mark.asyncio
 
 
 async def test_a_silent_place_takes_few_threads_and_none_of_others() -> None:
-    calls, answer = Bulkhead(0.5), threading.Event()
-    before, broken = threading.active_count(), list[object]()
+    calls, answer, threads, broken = Bulkhead(0.5), threading.Event(), set[int](), list[object]()
+
+    def hang() -> None:
+        threads.add(threading.get_ident())
+        answer.wait()
+
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
-    running = [asyncio.create_task(calls.call(answer.wait)) for _ in range(100)]
-    await asyncio.sleep(0.1)
-    assert 2 <= threading.active_count() - before <= 40
+    running = [asyncio.create_task(calls.call(hang)) for _ in range(100)]
     assert await asyncio.to_thread(lambda: "others go on") == "others go on"
     outcomes = await asyncio.gather(*running, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {CallTimedOut}
+    assert 2 <= len(threads) <= 40
     with pytest.raises(CallTimedOut, match=r"within 0\.5 seconds"):
         await calls.call(lambda: "there is no room yet")
     answer.set()

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import os
 import re
+import select
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from imgsvc_http.server import log_writer
 from imgsvc_http.server.log_writer import LogWriter
 from tests.http.calls import call, upload
 from tests.http.service_process import await_start
@@ -29,6 +32,7 @@ def read_all(descriptor: int, until: bytes) -> list[str]:
     """Return the lines up to the first that is the end."""
     found = b""
     while not found.endswith(until):
+        assert select.select([descriptor], [], [], 60)[0], found[-100:]
         found += os.read(descriptor, 1 << 16)
     return found.decode().splitlines()
 
@@ -44,13 +48,16 @@ def fill(descriptor: int) -> int:
     return filled
 
 
-def test_lines_that_do_not_fit_are_counted_and_told_at_their_place() -> None:
+def test_lines_that_do_not_fit_are_counted_and_told_at_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
+    gate = threading.Event()  # until all are told, none is written
+    monkeypatch.setattr(log_writer, "time", SimpleNamespace(sleep=lambda _: gate.wait()))
     writer = LogWriter(writing, notice, most_bytes=500_000)
     for number in range(LINES):
         writer.write(f"{number} {LONG}")
     lost = writer.lost
     assert 0 < lost < LINES
+    gate.set()
     found = read_all(reading, f"lost {lost}\n".encode())
     writer.write("flows again")
     found += read_all(reading, b"flows again\n")
