@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from imgsvc_core.spec.declaring import request_object
+from imgsvc_core.spec.declaring import or_null, request_object
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import refusal
 from imgsvc_http.answering.json_schema import Parameter
@@ -74,14 +74,31 @@ async def delete(call: Call) -> DeletedPreset:
     return DeletedPreset(name=name)
 
 
+_RULES = ("required", "allOf", "if", "then", "else")
+"""The words of JSON Schema for rules between parameters."""
+
+
 def _in_preset(schema: Any) -> Any:
-    """Return a JSON Schema without required parameters and rules between them, under titles of its own."""
+    """Return a JSON Schema in which all parameters may be missing, under titles of its own."""
     if isinstance(schema, list):
         return [_in_preset(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
-    kept = {key: _in_preset(part) for key, part in schema.items() if key not in ("required", "allOf")}
+    rules = _RULES if "properties" in schema else ()
+    kept = {key: _in_preset(part) for key, part in schema.items() if key not in rules}
+    if rules:
+        kept["properties"] |= {name: or_null(kept["properties"][name]) for name in schema.get("required", ())}
+    if filters := schema.get("items"):  # of which each has one key
+        kept["items"] |= {key: filters[key] for key in _RULES if key in filters}
     return {**kept, "title": f"{kept['title']} in preset"} if isinstance(kept.get("title"), str) else kept
+
+
+def _preset() -> dict[str, Any]:
+    """Return the JSON Schema of a preset. Elements of arrays are whole, because requests replace arrays."""
+    request = {"title": "Request", **request_object()}
+    whole = {name: request["properties"][name] for name in ("redact", "layers")}
+    preset = _in_preset(request)
+    return {**preset, "properties": preset["properties"] | whole}
 
 
 _NAME = Parameter(
@@ -102,7 +119,7 @@ ROUTES = (
     Route(
         "PUT", _ONE, put, "Keep a preset", "Presets",
         answer=PresetAnswer, scope="account", parameters=(_NAME,),
-        bodies={"application/json": _in_preset({"title": "Request", **request_object()})},
+        bodies={"application/json": _preset()},
     ),
     Route(
         "DELETE", _ONE, delete, "Delete a preset", "Presets",

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from jsonschema import Draft202012Validator
 
+from imgsvc_core.errors import SpecError
 from imgsvc_core.spec import Output
 from imgsvc_core.spec.declaring import request_object
+from imgsvc_core.spec.presets import parse_preset
 from imgsvc_core.spec.rules import NotTogether
 from imgsvc_http.answering.answers import Result
 from imgsvc_http.answering.headers import HeaderNames
@@ -95,6 +97,42 @@ def test_components_say_what_calls_would_say_without_them() -> None:
     said, without = (json.loads(json.dumps(document["paths"])) for document in (DOCUMENT, IN_FULL))
     assert said != without
     assert in_place(said) == in_place(without)
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        {"resize": {"mode": "fit"}},
+        {"resize": {"gravity": "focus", "width": None}},
+        {"crop": {"mode": "ratio"}},
+        {"scale": {"size": None}},
+        {"rotate": {"background": "#fff"}},
+        {"mask": {"shape": None}},
+        {"watermark": {"opacity": 0.5}},
+        {"background": {"kind": "gradient"}},
+        {"output": {"format": "jpeg", "lossless": True}},
+        {"filter": {"blur": {"mode": None}, "sepia": None}},
+        {"filter": [{"blur": {"value": 3}, "sepia": None}]},
+        {"filter": [{"blur": {"value": 3}, "sepia": {"value": 3}}]},
+        {"filter": [{}]},
+        {"redact": [{"faces": True}]},
+        {"redact": [{"faces": False, "x": "3%"}]},
+        {"layers": [{"text": {"text": "a", "size": 4}}]},
+        {"layers": [{"text": {"text": "a"}}]},
+        {"layers": [{}]},
+        {"resize": {"wide": 3}},
+        {"preset": "a"},
+    ],
+)
+def test_presets_are_described_as_they_are_taken(preset: dict[str, Any]) -> None:
+    """What is required in a request may be missing; elements of arrays, which are replaced, are whole."""
+    try:
+        parse_preset("a", preset)
+        taken = True
+    except SpecError:
+        taken = False
+    body = IN_FULL["paths"]["/1.0/presets/{name}"]["put"]["requestBody"]["content"]["application/json"]
+    assert Draft202012Validator(body["schema"]).is_valid(preset) is taken
 
 
 def test_the_document_is_the_same_without_assertions() -> None:
