@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 from pathlib import Path
@@ -308,3 +309,54 @@ def test_colors_without_their_channels_are_damage(tmp_path: Path) -> None:
     data[entry + 8] = 2  # RGB
     with pytest.raises(imgsvc.CorruptImage, match="1 channels"):
         imgsvc.inspect(bytes(data))
+
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "one strip": {"photometric": "rgb"},
+    "strips": {"photometric": "rgb", "rowsperstrip": 7},
+    "big-endian": {"photometric": "rgb", "rowsperstrip": 7, "byteorder": ">"},
+    "tiles": {"photometric": "rgb", "tile": (32, 48)},
+    "planes": {"photometric": "rgb", "planarconfig": "separate", "rowsperstrip": 7},
+    "bits": {"photometric": "minisblack", "rowsperstrip": 7},
+    "16 bits": {"photometric": "rgb", "rowsperstrip": 7},
+}
+
+
+def _stored(layout: str) -> bytes:
+    pixels = photos.mosaic(61, 45)
+    if layout == "planes":
+        pixels = np.moveaxis(pixels, -1, 0)
+    elif layout == "bits":
+        pixels = pixels[..., 0] > 127
+    elif layout == "16 bits":
+        pixels = photos.deep(pixels)
+    file = io.BytesIO()
+    tifffile.imwrite(file, pixels, metadata=None, software=None, **LAYOUTS[layout])
+    return file.getvalue()
+
+
+def _with_lengths(data: bytes, lengths: int) -> bytes:
+    """The file with pixels at its end, whose parts claim to be this long."""
+    page, changed = page_of(data), bytearray(data)
+    (entry,) = (page.entries[tag] for tag in (279, 325) if tag in page.entries)
+    kind = {SHORT: "H", LONG: "I"}[entry.kind]
+    most = min(lengths, 65_535) if kind == "H" else lengths
+    struct.pack_into(f"{page.layout.order}{entry.count}{kind}", changed, entry.start, *[most] * entry.count)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("lengths", [0, 100, 61 * 7 * 6, 10_000_000])
+def test_plain_pixels_may_claim_any_length(layout: str, lengths: int) -> None:
+    data = _stored(layout)
+    claimed = _with_lengths(data, lengths)
+    np.testing.assert_array_equal(pixels_of(claimed), pixels_of(data))
+    end = max(offset + size for offset, size in _parts(data))
+    with pytest.raises(imgsvc.CorruptImage):
+        pixels_of(claimed[: end - 1])
+
+
+def _parts(data: bytes) -> list[tuple[int, int]]:
+    with tifffile.TiffFile(io.BytesIO(data)) as file:
+        page = file.pages.first
+        return list(zip(page.dataoffsets, page.databytecounts, strict=True))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import attrs
@@ -119,6 +120,14 @@ class Directory:
     def first(self, tag: int, default: int) -> int:
         """Return the first value of a tag."""
         return (self.numbers(tag, 1) or (default,))[0]
+
+    def write(self, data: bytearray | mmap.mmap, tag: int, numbers: Sequence[int]) -> None:
+        """Replace the numbers of a tag in a copy of the file, each at most by the highest of its type."""
+        entry = self.entries[tag]
+        letter = _INTEGERS[entry.kind]
+        most = (1 << 8 * _SIZES[entry.kind][1] - letter.islower()) - 1
+        stored = (min(number, most) for number in numbers)
+        struct.pack_into(f"{self.layout.order}{len(numbers)}{letter}", data, entry.start, *stored)
 
     def content(self, tag: int) -> bytes:
         """Return all values of a tag as little-endian bytes: empty for unknown types and above 16 MB."""

@@ -26,6 +26,7 @@ class Tag(enum.IntEnum):
     STRIP_OFFSETS = 273
     ORIENTATION = 274
     CHANNELS = 277
+    ROWS_OF_STRIP = 278
     STRIP_LENGTHS = 279
     PLANES = 284
     TILE_WIDTH = 322
@@ -192,6 +193,22 @@ def _has_tiles_beyond_libvips(page: Directory) -> bool:
 
 def _tile(page: Directory) -> tuple[int, int]:
     return page.first(Tag.TILE_WIDTH, 0), page.first(Tag.TILE_HEIGHT, 0)
+
+
+def plain_lengths(page: Directory) -> Iterator[int]:
+    """Yield the bytes of pixels in each strip or tile, neither compressed nor with halved colors.
+
+    There are none if the height of strips is impossible.
+    """
+    channels = 1 if has_planes(page) else page.first(Tag.CHANNELS, 1)
+    bits = channels * page.first(Tag.BITS, 1)
+    across, down = _tile(page)
+    if across and down:
+        yield from itertools.repeat(math.ceil(across * bits / 8) * down)
+    width, height = page.first(Tag.WIDTH, 0), page.first(Tag.HEIGHT, 0)
+    down = page.first(Tag.ROWS_OF_STRIP, height)
+    plane = (min(down, height - top) for top in range(0, height if down > 0 else 0, max(1, down)))
+    yield from itertools.cycle(math.ceil(width * bits / 8) * rows for rows in plane)
 
 
 def _check_samples(reader: HeaderReader, page: Directory, depth: int, channels: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 import struct
@@ -31,6 +32,7 @@ from imgsvc_core.formats.tiff.header import (
     is_icc_lab,
     needs_following_pages,
     needs_tifffile,
+    plain_lengths,
     white_is_lowest,
 )
 from imgsvc_core.formats.tiff.unsound_tags import unsound_tags, without_tags
@@ -64,8 +66,7 @@ _YCBCR_TO_RGB = [[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]]
 def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
     """Return the first page, or one of its smaller copies: gray, RGB, CMYK or Lab, not oriented."""
     info, page = picture.info, picture.header
-    source = _starting_with(picture.source, page)
-    _check_complete(source, page)
+    source = _complete(_starting_with(picture.source, page), page)
     unsound, alone = unsound_tags(page), not needs_following_pages(page, info.levels)
     if unsound or (alone and page.next):
         source = without_tags(source, page, unsound, last=alone)
@@ -99,12 +100,28 @@ def _iptc(page: Directory) -> bytes:
     return records if records.startswith(IPTC_START) else swapped(records, 4)
 
 
-def _check_complete(source: ByteSource, page: Directory) -> None:
-    """Refuse files whose pixels lie beyond their end. libvips would show arbitrary memory there."""
-    for offsets, counts in ((Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS), (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS)):
-        ends = map(operator.add, page.numbers(offsets), page.numbers(counts))
-        if max(ends, default=0) > source.size:
+def _complete(source: ByteSource, page: Directory) -> ByteSource:
+    """Return the file, or a copy in which parts that are not compressed are as long as their pixels.
+
+    Writers state too much for the last strip, or anything: libtiff would refuse the file, or show a hole.
+
+    Raises:
+        CorruptImage: pixels lie beyond the end, where libvips would show arbitrary memory.
+    """
+    alike = len(set(page.numbers(Tag.BITS))) <= 1 and page.first(Tag.PHOTOMETRIC, 1) != YCBCR
+    plain = page.first(Tag.COMPRESSION, 1) == 1 and alike
+    for offsets, lengths in ((Tag.STRIP_OFFSETS, Tag.STRIP_LENGTHS), (Tag.TILE_OFFSETS, Tag.TILE_LENGTHS)):
+        starts, stated = page.numbers(offsets), page.numbers(lengths)
+        needed = stated
+        if plain and all(starts):
+            needed = tuple(itertools.islice(plain_lengths(page), len(stated))) or stated
+        if max(map(operator.add, starts, needed), default=0) > source.size:
             raise CorruptImage("The TIFF image is truncated: part of its pixels is missing.")
+        if needed != stated:
+            data = source.editable()
+            page.write(data, lengths, needed)
+            source = ByteSource(data, name=source.name)
+    return source
 
 
 def _open(source: ByteSource, settings: LoadSettings, **place: int) -> pyvips.Image:
