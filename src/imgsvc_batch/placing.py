@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import stat
 from collections.abc import Iterable
 
 import attrs
@@ -92,7 +93,7 @@ class Placing:
             raise named_alike(output.path, owner.key)
         if staged:
             check_reserved(place, self._reserved)
-            if os.path.lexists(place) and not self._batch.overwrite and not _is_alike(staged, place):
+            if os.path.lexists(place) and not self._batch.overwrite and not _may_replace(place, staged):
                 raise taken(place)
         if owner is not None and not is_ours:
             self._manifest.clear_outcome([owner.id])
@@ -134,9 +135,11 @@ def named_alike(path: str, key: str) -> NameCollision:
     )
 
 
-def _is_alike(staged: str, place: str) -> bool:
-    """Return True if the file in a place has the same content. A link is never the same."""
+def _may_replace(place: str, staged: str) -> bool:
+    """Return True if the file in a place has the same content, or none, as a power failure leaves it."""
     try:
-        return not os.path.islink(place) and filecmp.cmp(staged, place, shallow=False)
+        found = os.lstat(place)
+        is_empty = stat.S_ISREG(found.st_mode) and not found.st_size
+        return is_empty or (not os.path.islink(place) and filecmp.cmp(staged, place, shallow=False))
     except OSError:
         return False

@@ -84,7 +84,7 @@ class _Names:
                 raise unwritable(place, IsADirectoryError(errno.EISDIR, ""))
             return
         may_be_alike = owner is not None and (owner.fingerprint, owner.size) == (self._fingerprint, item.size)
-        if not (may_be_alike and stat.S_ISREG(found.st_mode)):
+        if not (stat.S_ISREG(found.st_mode) and (may_be_alike or not found.st_size)):
             raise taken(place)
 
 

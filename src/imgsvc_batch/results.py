@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import secrets
 
@@ -30,6 +31,21 @@ def stage(folder: str, data: bytes, *, synced: bool = False) -> str:
         remove(path)
         raise unwritable(path, error) from error
     return path
+
+
+def sync_folder(folder: str) -> None:
+    """Wait until all that was written into a folder is on its disk.
+
+    A power failure would otherwise empty results that the manifest has as done. The disk is asked once, as
+    waiting for each file would take longer than making it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
+            error = ctypes.get_errno()
+            raise unwritable(folder, OSError(error, os.strerror(error)))
+    finally:
+        os.close(descriptor)
 
 
 def write_object(target: str, path: str, data: bytes, media_type: str, *, replace: bool) -> bool:

@@ -24,7 +24,7 @@ from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.own_format import keep_smaller
 from imgsvc_batch.placing import Placing
-from imgsvc_batch.results import unwritable
+from imgsvc_batch.results import sync_folder, unwritable
 from imgsvc_batch.selection import Selection
 from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
@@ -255,6 +255,8 @@ class _Run:
                     self._finish_some()
             else:
                 self._executor.close()
+            if self._counts.done and self._job.staging_folder and not self._job.in_place:
+                sync_folder(self._job.target)
         on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 

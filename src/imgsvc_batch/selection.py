@@ -54,13 +54,14 @@ class Selection:
         return None if unchanged else self._task(item, digest=known.digest)
 
     def _has_results(self, known: Known) -> bool:
-        """Return False if the file of a result is gone. Results in stores are not checked: that would cost a
-        request for each.
+        """Return False if the file of a result is gone, or was emptied by a power failure.
+
+        Results in stores are not checked: that would cost a request for each.
         """
         if not self._is_folder:
             return True
         paths = self._manifest.current_paths(known.id)
-        return all(os.path.exists(os.path.join(self._batch.target, path)) for path in paths)
+        return all(_has_content(os.path.join(self._batch.target, path)) for path in paths)
 
     def _task(self, item: Input, *, digest: str = "") -> Task:
         # In folders the batch decides what is replaced, and not the worker.
@@ -73,3 +74,10 @@ class Selection:
             owned=owned,
             digest=digest,
         )
+
+
+def _has_content(place: str) -> bool:
+    try:
+        return os.stat(place).st_size > 0
+    except OSError:
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
@@ -91,6 +92,16 @@ def copy_into(fs: Any, root: str, name: str, source: BinaryIO) -> None:
     except BaseException:
         remove(fs, root, name)
         raise
+
+
+def sync(root: str, name: str) -> None:
+    """Wait until a file of this machine, and its name, are on the disk."""
+    for path in (f"{root}/{name}", root):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_local(fs: Any) -> bool:

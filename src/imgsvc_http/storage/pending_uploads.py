@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from imgsvc_http.storage.folder import Folder, copy_into, is_local
+from imgsvc_http.storage.folder import Folder, copy_into, is_local, sync
 
 _NAME = re.compile(r"[0-9]{1,15}-[0-9a-f-]{36}")  # the second in which it was kept, and its request
 
@@ -45,13 +44,4 @@ class PendingUploads:
 def _write(fs: Any, root: str, name: str, source: BinaryIO) -> None:
     copy_into(fs, root, name, source)
     if is_local(fs):
-        for path in (f"{root}/{name}", root):  # the file, and its name
-            _sync(path)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(root, name)

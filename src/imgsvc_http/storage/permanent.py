@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imgsvc_http.storage.folder import Folder, remove
+from imgsvc_http.storage.folder import Folder, remove, sync
 from imgsvc_http.storage.temporary import SUFFIXES, check_protocols
 
 # Names are never used again.
@@ -57,6 +57,7 @@ def _write(fs: Any, root: str, name: str, data: bytes, media_type: str) -> None:
         fs.pipe_file(f"{root}/{name}", data, **(served_as(media_type) if served_as else {}))
         if "file" in protocols:
             os.chmod(f"{root}/{name}", _FILE_MODE)
+            sync(root, name)
     except BaseException:
         remove(fs, root, name)
         raise

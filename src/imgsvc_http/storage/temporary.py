@@ -163,6 +163,8 @@ def _write(fs: Any, root: str, name: str, data: bytes) -> None:
 
 def _map(_: Any, root: str, name: str) -> mmap.mmap:
     with open(f"{root}/{name}", "rb") as file:
+        if not os.fstat(file.fileno()).st_size:  # which a power failure has left of it
+            raise FileNotFoundError(name)
         return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 
 
