@@ -45,9 +45,7 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_settings(
-    config: Path | None = None,
-    assignments: tuple[str, ...] = (),
-    values: Mapping[str, object] | None = None,
+    config: Path | None = None, assignments: tuple[str, ...] = (), values: Mapping[str, object] | None = None
 ) -> Settings:
     """Return the settings of a file, the environment, ``NAME=VALUE`` assignments, and values by path.
 

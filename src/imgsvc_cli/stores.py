@@ -68,12 +68,7 @@ class StoreTarget:
             )
             raise invalid("store.path", message)
         return stores.write(
-            self.spec,
-            result.data,
-            name,
-            format.media_type,
-            keyfiles=self.keyfiles,
-            endpoints=self.endpoints,
+            self.spec, result.data, name, format.media_type, keyfiles=self.keyfiles, endpoints=self.endpoints
         )
 
 

@@ -47,31 +47,18 @@ class AsyncOptions(ProcessOptions, total=False):
 
 @overload
 async def aprocess(
-    source: Source,
-    spec: Request | None = None,
-    target: None = None,
-    **options: Unpack[AsyncOptions],
+    source: Source, spec: Request | None = None, target: None = None, **options: Unpack[AsyncOptions]
 ) -> Result[bytes]: ...
 @overload
 async def aprocess(
-    source: Source,
-    spec: Request | None,
-    target: Target,
-    **options: Unpack[AsyncOptions],
+    source: Source, spec: Request | None, target: Target, **options: Unpack[AsyncOptions]
 ) -> Result[None]: ...
 @overload
 async def aprocess(
-    source: Source,
-    spec: Request | None = None,
-    *,
-    target: Target,
-    **options: Unpack[AsyncOptions],
+    source: Source, spec: Request | None = None, *, target: Target, **options: Unpack[AsyncOptions]
 ) -> Result[None]: ...
 async def aprocess(
-    source: Source,
-    spec: Request | None = None,
-    target: Target | None = None,
-    **options: Unpack[AsyncOptions],
+    source: Source, spec: Request | None = None, target: Target | None = None, **options: Unpack[AsyncOptions]
 ) -> Result[Any]:
     """Process one image as `process` does, without blocking the event loop.
 
@@ -204,10 +191,7 @@ def _turn() -> asyncio.Semaphore:
 
 
 async def _in_thread(
-    deadline: Deadline,
-    work: Callable[[], _T],
-    *,
-    on_cancel: Callable[[Future[_T]], object] | None = None,
+    deadline: Deadline, work: Callable[[], _T], *, on_cancel: Callable[[Future[_T]], object] | None = None
 ) -> _T:
     """Wait for work in a thread. Cancelling ends the work: it is no more than one that waits."""
     future = submit(work)

@@ -35,11 +35,7 @@ def _check_positive(_limits: Limits, field: attrs.Attribute[Any], value: object)
 
 
 def _limit(default: float, unit: str, doc: str) -> Any:
-    return attrs.field(
-        default=default,
-        validator=_check_positive,
-        metadata={"doc": doc, "unit": unit},
-    )
+    return attrs.field(default=default, validator=_check_positive, metadata={"doc": doc, "unit": unit})
 
 
 @documented

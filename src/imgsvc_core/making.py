@@ -15,12 +15,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.process_memory import naming_shortage
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import (
-    ImgsvcError,
-    SourceError,
-    SpecError,
-    UnsupportedOperation,
-)
+from imgsvc_core.errors import ImgsvcError, SourceError, SpecError, UnsupportedOperation
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.info import ImageInfo
@@ -44,14 +39,7 @@ from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, receiv
 from imgsvc_core.spec import Redact, Spec, Trim
 from imgsvc_core.targets.encoding import digested, encode, of_original
 from imgsvc_core.targets.result import Finished, Result, Timing
-from imgsvc_core.targets.writing import (
-    Target,
-    is_file,
-    name_of,
-    open_target,
-    stamp_in_place,
-    suffix_of,
-)
+from imgsvc_core.targets.writing import Target, is_file, name_of, open_target, stamp_in_place, suffix_of
 
 if TYPE_CHECKING:
     from imgsvc_core.pixels.watermarks import ReceivedWatermarks, Watermarks
@@ -132,14 +120,7 @@ def make(
 
             with naming(one.variant):
                 receive_pictures(marks, one.spec, watermarks, limits, deadline)
-    job = _Job(
-        source=opened,
-        limits=limits,
-        watermarks=marks,
-        deadline=deadline,
-        started=started,
-        **options,
-    )
+    job = _Job(source=opened, limits=limits, watermarks=marks, deadline=deadline, started=started, **options)
     with contextlib.ExitStack() as files:  # unfinished files are removed if the work fails or the time is up
         wanted = [one if one.target is None else _with_file(one, one.target, files, source) for one in wanted]
         made = _make_in_time(job, wanted)

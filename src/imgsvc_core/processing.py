@@ -36,25 +36,15 @@ class ProcessOptions(TypedDict, total=False):
 
 @overload
 def process(
-    source: Source,
-    spec: Request | None = None,
-    target: None = None,
-    **options: Unpack[ProcessOptions],
+    source: Source, spec: Request | None = None, target: None = None, **options: Unpack[ProcessOptions]
 ) -> Result[bytes]: ...
 @overload
 def process(
-    source: Source,
-    spec: Request | None,
-    target: Target,
-    **options: Unpack[ProcessOptions],
+    source: Source, spec: Request | None, target: Target, **options: Unpack[ProcessOptions]
 ) -> Result[None]: ...
 @overload
 def process(
-    source: Source,
-    spec: Request | None = None,
-    *,
-    target: Target,
-    **options: Unpack[ProcessOptions],
+    source: Source, spec: Request | None = None, *, target: Target, **options: Unpack[ProcessOptions]
 ) -> Result[None]: ...
 @without_pictures
 def process(
@@ -129,10 +119,7 @@ def parse_for(target: Target | None, spec: Request | None) -> Spec:
 
 @overload
 def process_variants(
-    source: Source,
-    variants: Mapping[str, Request],
-    targets: None = None,
-    **options: Unpack[ProcessOptions],
+    source: Source, variants: Mapping[str, Request], targets: None = None, **options: Unpack[ProcessOptions]
 ) -> Variants[bytes]: ...
 @overload
 def process_variants(

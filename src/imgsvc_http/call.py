@@ -112,9 +112,7 @@ class Call(Logged):
         )
 
     async def once(
-        self,
-        parts: Callable[[], Awaitable[tuple[bytes, ...]]],
-        work: Callable[[Keep], Awaitable[Response]],
+        self, parts: Callable[[], Awaitable[tuple[bytes, ...]]], work: Callable[[Keep], Awaitable[Response]]
     ) -> Response:
         """Return the answer of the work, or the one that the key of the request got before: see `once`."""
         if PARAMETER.name not in self.request.headers:

@@ -151,12 +151,7 @@ class Pipeline:
                 facts["timing"]["store"] = round(1000 * (time.perf_counter() - started), 3)
         timing = {"fetch": round(source.fetch_ms + layers_ms, 3), **facts["timing"]}
         self.recent.note_result(
-            account_id,
-            id_,
-            facts["brief"],
-            milliseconds=sum(timing.values()),
-            url=url,
-            expires_at=expires_at,
+            account_id, id_, facts["brief"], milliseconds=sum(timing.values()), url=url, expires_at=expires_at
         )
         text = result_text(id_, facts["told"], url, expires_at, timing)
         return Processed(text=text, data=outcome.data, media_type=facts["media_type"])

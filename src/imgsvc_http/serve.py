@@ -216,10 +216,7 @@ def _serve_supervised(
         if signals.count:
             return
         node = NodeProcess(
-            processes=processes,
-            is_supervised=True,
-            changes=ChangeMark(folder),
-            forkserver=forkserver,
+            processes=processes, is_supervised=True, changes=ChangeMark(folder), forkserver=forkserver
         )
 
         def listen(channel: Channel, first_start: bool) -> None:

@@ -42,12 +42,7 @@ class StorePool:
         self._gate = asyncio.Lock()
 
     async def put(
-        self,
-        spec: StoreSpec,
-        item: StoredObject,
-        *,
-        keyfile: Keyfile | None = None,
-        seconds: float = SECONDS,
+        self, spec: StoreSpec, item: StoredObject, *, keyfile: Keyfile | None = None, seconds: float = SECONDS
     ) -> str:
         """Write an object, and return its public URL.
 

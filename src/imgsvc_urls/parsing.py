@@ -16,13 +16,7 @@ from imgsvc_core.spec.declare import params
 from imgsvc_core.spec.density import at_density
 from imgsvc_core.spec.merging import Document
 from imgsvc_core.spec.options import OPTIONS, request_of, typed
-from imgsvc_core.spec.presets import (
-    PRESET,
-    PRESET_NAME,
-    PRESET_NAME_EXPECTATION,
-    parse_merged,
-    with_presets,
-)
+from imgsvc_core.spec.presets import PRESET, PRESET_NAME, PRESET_NAME_EXPECTATION, parse_merged, with_presets
 from imgsvc_core.spec.request import Spec
 from imgsvc_urls.delivery import URL_OPTIONS, Delivery
 from imgsvc_urls.errors import UrlExpired

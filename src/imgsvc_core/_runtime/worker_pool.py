@@ -66,11 +66,7 @@ class Workers:
     """
 
     def __init__(
-        self,
-        open_forkserver: Callable[[], Awaitable[Forkserver]],
-        kept: int,
-        *,
-        tasks_per_worker: int | None,
+        self, open_forkserver: Callable[[], Awaitable[Forkserver]], kept: int, *, tasks_per_worker: int | None
     ) -> None:
         self._open_forkserver = open_forkserver
         self._kept = kept

@@ -58,10 +58,7 @@ def _luma(color: pyvips.Image) -> pyvips.Image:
 def _ends(color: pyvips.Image) -> tuple[pyvips.Image, pyvips.Image]:
     """Return the least and the largest band of each pixel."""
     bands = color.bandsplit()
-    return (
-        functools.reduce(pyvips.Image.minpair, bands),
-        functools.reduce(pyvips.Image.maxpair, bands),
-    )
+    return (functools.reduce(pyvips.Image.minpair, bands), functools.reduce(pyvips.Image.maxpair, bands))
 
 
 def _with_luma(color: pyvips.Image, luma: pyvips.Image) -> pyvips.Image:

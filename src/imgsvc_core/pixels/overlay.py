@@ -34,12 +34,7 @@ def lay_mark(image: pyvips.Image, mark: Mark, picture: pyvips.Image) -> pyvips.I
 
 
 def lay_over(
-    image: pyvips.Image,
-    mark: pyvips.Image,
-    left: int,
-    top: int,
-    opacity: float = 1.0,
-    blend: Blend = "over",
+    image: pyvips.Image, mark: pyvips.Image, left: int, top: int, opacity: float = 1.0, blend: Blend = "over"
 ) -> pyvips.Image:
     """Lay a mark on a picture. The parts of the mark outside of the picture are cut off.
 

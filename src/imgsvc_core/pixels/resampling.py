@@ -82,13 +82,7 @@ def _premultiplied(image: pyvips.Image, background: Color | None) -> list[float]
 
 
 def resample(
-    image: pyvips.Image,
-    have: Size,
-    width: int,
-    height: int,
-    area: Area,
-    *,
-    exact: bool = False,
+    image: pyvips.Image, have: Size, width: int, height: int, area: Area, *, exact: bool = False
 ) -> pyvips.Image:
     """Resample an area of a picture, which has ``have`` pixels, to a size.
 

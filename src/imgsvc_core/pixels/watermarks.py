@@ -57,12 +57,7 @@ def receive_pictures(
 
 
 def receive_watermark(
-    id: str,
-    watermarks: Watermarks | None,
-    limits: Limits,
-    deadline: Deadline,
-    *,
-    path: str = "watermark.id",
+    id: str, watermarks: Watermarks | None, limits: Limits, deadline: Deadline, *, path: str = "watermark.id"
 ) -> Source:
     """Return the picture of a watermark, with the bytes of a file object in its place.
 

@@ -74,10 +74,7 @@ _COLORS = attrs.evolve(NEIGHBORS, brings_color=True)
 
 
 def _neighbors(
-    pixels: str,
-    traits: Traits | Callable[[Any], Traits] = NEIGHBORS,
-    *,
-    text: Callable[[Any], str] = _values,
+    pixels: str, traits: Traits | Callable[[Any], Traits] = NEIGHBORS, *, text: Callable[[Any], str] = _values
 ) -> Work[Any]:
     """Return the work of a filter that looks at neighbors or positions. The frame stays."""
     why = "in a pass of its own, as it looks beyond single pixels"

@@ -18,10 +18,7 @@ class Watermark(Operation):
     ``fit`` is set. ``width`` and ``height`` apply after ``scale``.
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        NotTogether(("gravity",), ("x", "y")),
-        Needs("padding", "gravity"),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (NotTogether(("gravity",), ("x", "y")), Needs("padding", "gravity"))
 
     id: str = param("Id of the watermark picture.", Text(4096), kw_only=False)
     gravity: Edge | None = param(

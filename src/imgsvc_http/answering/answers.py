@@ -196,11 +196,7 @@ def _image(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def result_text(
-    id_: str,
-    told: tuple[str, str],
-    url: str | None,
-    expires_at: datetime | None,
-    timing: Mapping[str, float],
+    id_: str, told: tuple[str, str], url: str | None, expires_at: datetime | None, timing: Mapping[str, float]
 ) -> str:
     """Return the JSON of a `Result` with ``success`` and ``code``. The JSON of the worker stays as it is.
 

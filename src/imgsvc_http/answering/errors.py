@@ -33,14 +33,10 @@ class RefusalKind:
 
 KINDS: Mapping[str, RefusalKind] = {
     "broken_body": RefusalKind(
-        HTTPStatus.BAD_REQUEST,
-        "The body must be complete, and encoded as Transfer-Encoding says.",
-        _CLOSE,
+        HTTPStatus.BAD_REQUEST, "The body must be complete, and encoded as Transfer-Encoding says.", _CLOSE
     ),
     "invalid_http": RefusalKind(
-        HTTPStatus.BAD_REQUEST,
-        "The request must be valid HTTP/1.1: {reason}.",
-        _CLOSE,
+        HTTPStatus.BAD_REQUEST, "The request must be valid HTTP/1.1: {reason}.", _CLOSE
     ),
     "invalid_json": RefusalKind(HTTPStatus.BAD_REQUEST, "The body must be valid JSON: {reason}."),
     "invalid_multipart": RefusalKind(
@@ -63,8 +59,7 @@ KINDS: Mapping[str, RefusalKind] = {
         _CLOSE,
     ),
     "insufficient_scope": RefusalKind(
-        HTTPStatus.FORBIDDEN,
-        "The API key lacks the scope '{scope}' that this call needs: use another key.",
+        HTTPStatus.FORBIDDEN, "The API key lacks the scope '{scope}' that this call needs: use another key."
     ),
     "not_found": RefusalKind(HTTPStatus.NOT_FOUND, "There is no such {what}."),
     "method_not_allowed": RefusalKind(
@@ -73,9 +68,7 @@ KINDS: Mapping[str, RefusalKind] = {
         {"Allow": "{allowed}"},
     ),
     "body_too_slow": RefusalKind(
-        HTTPStatus.REQUEST_TIMEOUT,
-        "The body did not arrive within {time}: send it faster.",
-        _CLOSE,
+        HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive within {time}: send it faster.", _CLOSE
     ),
     "idempotency_conflict": RefusalKind(
         HTTPStatus.CONFLICT, "The Idempotency-Key was used for another request: send a new key."
@@ -131,9 +124,7 @@ KINDS: Mapping[str, RefusalKind] = {
         {"Retry-After": "10", **_CLOSE},
     ),
     "overloaded": RefusalKind(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "The service is busy. Retry in 2 seconds.",
-        {"Retry-After": "2"},
+        HTTPStatus.SERVICE_UNAVAILABLE, "The service is busy. Retry in 2 seconds.", {"Retry-After": "2"}
     ),
     "not_ready": RefusalKind(
         HTTPStatus.SERVICE_UNAVAILABLE,

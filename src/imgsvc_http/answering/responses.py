@@ -55,11 +55,7 @@ def finished(text: str) -> Response:
 
 def picture(text: str, data: bytes, media_type: str, names: HeaderNames) -> Response:
     """Return a picture, with the JSON of its result in a header."""
-    headers = {
-        "Content-Type": media_type,
-        "X-Content-Type-Options": "nosniff",
-        **_metadata(text, names),
-    }
+    headers = {"Content-Type": media_type, "X-Content-Type-Options": "nosniff", **_metadata(text, names)}
     return Response(HTTPStatus.OK, headers, data)
 
 

@@ -52,9 +52,7 @@ async def account(call: Call) -> AccountAnswer:
     if found is None or usage is None:
         raise refusal("unauthorized")
     return AccountAnswer(
-        found.company,
-        Subscription(found.plan, found.period),
-        Quota(usage.total, usage.used, usage.remaining),
+        found.company, Subscription(found.plan, found.period), Quota(usage.total, usage.used, usage.remaining)
     )
 
 

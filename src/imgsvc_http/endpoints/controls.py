@@ -88,8 +88,7 @@ class Rule:
     """A rule about several parameters of a group, with the fields of its kind."""
 
     rule: str = documented(
-        "Its kind.",
-        schema=_names(rule for operation in _all_operations() for rule in operation.rules),
+        "Its kind.", schema=_names(rule for operation in _all_operations() for rule in operation.rules)
     )
     choice: str | None = None
     options: tuple[Value, ...] | None = None

@@ -83,7 +83,7 @@ def in_full(routes: Sequence[Route], base_url: str, names: HeaderNames) -> dict[
                     "description": "The API key as user name, with an empty password.",
                 },
                 "bearer": {"type": "http", "scheme": "bearer", "description": "The API key."},
-            },
+            }
         },
     }
 

@@ -201,12 +201,7 @@ def _named(call: Call, files: Mapping[str, Path]) -> Path:
 def _file(call: Call, file: Path) -> web.StreamResponse:
     data, etag = _content(file)
     # The ETag is weak, as it is the same for the compressed file.
-    headers = {
-        **_SECURITY,
-        "Cache-Control": "no-cache",
-        "ETag": f"W/{etag}",
-        "Vary": "Accept-Encoding",
-    }
+    headers = {**_SECURITY, "Cache-Control": "no-cache", "ETag": f"W/{etag}", "Vary": "Accept-Encoding"}
     if is_known(call.request, etag):
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     response = web.Response(body=data, headers=headers, content_type=_TYPES[file.suffix])

@@ -102,11 +102,7 @@ def _preset() -> dict[str, Any]:
 
 
 _NAME = Parameter(
-    name="name",
-    where="path",
-    schema=PRESET_NAME_SCHEMA,
-    doc="Name of a preset.",
-    required=True,
+    name="name", where="path", schema=PRESET_NAME_SCHEMA, doc="Name of a preset.", required=True
 )
 _ALL, _ONE = "/1.0/presets", "/1.0/presets/{name}"
 

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from imgsvc_http.endpoints import (
-    account,
-    cache,
-    health,
-    keyfiles,
-    presets,
-    watermarks,
-    webhooks,
-)
+from imgsvc_http.endpoints import account, cache, health, keyfiles, presets, watermarks, webhooks
 from imgsvc_http.routing import Route
 from imgsvc_http.ways import image, processing, stored
 

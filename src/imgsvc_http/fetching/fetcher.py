@@ -16,13 +16,7 @@ from multipart import content_disposition_unquote, parse_options_header
 from yarl import URL
 
 from imgsvc_core._runtime.jsontext import SOMETHING
-from imgsvc_core.errors import (
-    Problem,
-    SourceFailure,
-    SourceUnreachable,
-    SpecError,
-    invalid,
-)
+from imgsvc_core.errors import Problem, SourceFailure, SourceUnreachable, SpecError, invalid
 from imgsvc_core.limits import in_words
 from imgsvc_http.answering.header_fields import extended_file_name, file_name
 from imgsvc_http.fetching.address_guard import AddressGuard, PrivateAddress

@@ -15,12 +15,7 @@ import attrs
 from multidict import CIMultiDict, MultiMapping
 
 from imgsvc_core.errors import ImgsvcError, SourceFailure, SourceUnreachable
-from imgsvc_core.sources import (
-    missing_package,
-    object_info,
-    read_object,
-    reason_of,
-)
+from imgsvc_core.sources import missing_package, object_info, read_object, reason_of
 from imgsvc_http.fetching.saving import empty, save, too_large
 from imgsvc_http.runtime.bulkhead import CallTimedOut
 from imgsvc_http.settings import Origin

@@ -24,13 +24,7 @@ from imgsvc_core.spec.declaring import (
     request_object,
     unknown_keys,
 )
-from imgsvc_core.spec.presets import (
-    PRESET,
-    PRESET_NAME,
-    parse_merged,
-    preset_names,
-    with_presets,
-)
+from imgsvc_core.spec.presets import PRESET, PRESET_NAME, parse_merged, preset_names, with_presets
 from imgsvc_http.fetching.social import is_social
 from imgsvc_http.receiving.request_options import CdnOptions, FetchOptions, ResponseOptions, WebhookOptions
 from imgsvc_stores import StoreSpec, parse_store, store_schema

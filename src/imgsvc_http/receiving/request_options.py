@@ -74,12 +74,7 @@ class WebhookOptions(Operation):
     url: str = param(
         "Endpoint that is notified; it may carry Basic credentials and a query string.", WebAddress()
     )
-    delay: int = param(
-        "Time after which the notification is sent.",
-        Integer(0, 604_800),
-        unit="s",
-        default=0,
-    )
+    delay: int = param("Time after which the notification is sent.", Integer(0, 604_800), unit="s", default=0)
 
 
 @declared

@@ -161,10 +161,7 @@ class ServerSettings:
         default=30,
     )
     slow_bytes_per_second: int = setting(
-        Integer(1, 10**9),
-        "Slowest rate at which a client may take a response.",
-        unit="bytes/s",
-        default=1000,
+        Integer(1, 10**9), "Slowest rate at which a client may take a response.", unit="bytes/s", default=1000
     )
     response_memory_bytes: int = setting(
         Integer(2**20, 2**46),

@@ -75,9 +75,7 @@ _COUNT = text(
 _UNCOUNT = (
     update(UsageRow)
     .where(
-        UsageRow.account_id == bindparam("account"),
-        UsageRow.month == bindparam("during"),
-        UsageRow.used > 0,
+        UsageRow.account_id == bindparam("account"), UsageRow.month == bindparam("during"), UsageRow.used > 0
     )
     .values(used=UsageRow.used - 1)
 )
@@ -199,10 +197,7 @@ def renew_webhook_secret(
 
     The present one signs as well for a grace period.
     """
-    previous = {
-        "previous_webhook_secret": AccountRow.webhook_secret,
-        "previous_webhook_until": now + grace,
-    }
+    previous = {"previous_webhook_secret": AccountRow.webhook_secret, "previous_webhook_until": now + grace}
     return _new_webhook_secret(connection, vault, account_id, previous)
 
 

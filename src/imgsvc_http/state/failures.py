@@ -47,11 +47,7 @@ def is_disk_full(error: Exception) -> bool:
     cause = _cause(error)
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return getattr(cause, "sqlite_errorcode", None) in (
-        SQLITE_FULL,
-        SQLITE_IOERR_WRITE,
-        SQLITE_IOERR_SHMSIZE,
-    )
+    return getattr(cause, "sqlite_errorcode", None) in (SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_SHMSIZE)
 
 
 @contextlib.contextmanager

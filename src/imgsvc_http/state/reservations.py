@@ -41,13 +41,7 @@ async def count_when_known(count: Callable[[], Awaitable[bool]]) -> bool:
 
 @counting
 def renew(
-    connection: Connection,
-    holder: str,
-    account_id: str,
-    month: str,
-    *,
-    spent: int,
-    wanted: int,
+    connection: Connection, holder: str, account_id: str, month: str, *, spent: int, wanted: int
 ) -> int:
     """Count what was spent of a reservation, and make it as large as wanted, or as the quota allows.
 

@@ -15,13 +15,8 @@ _CACHE = "public, max-age=31536000, immutable"
 # How file systems are told what a file is served with; others tell media types by suffixes.
 _SERVED_AS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "s3": lambda media_type: {"ContentType": media_type, "CacheControl": _CACHE},
-    "gs": lambda media_type: {
-        "content_type": media_type,
-        "fixed_key_metadata": {"cache_control": _CACHE},
-    },
-    "abfs": lambda media_type: {
-        "content_settings": {"content_type": media_type, "cache_control": _CACHE},
-    },
+    "gs": lambda media_type: {"content_type": media_type, "fixed_key_metadata": {"cache_control": _CACHE}},
+    "abfs": lambda media_type: {"content_settings": {"content_type": media_type, "cache_control": _CACHE}},
 }
 _FILE_MODE = 0o644  # the server of a folder is another user, as a rule
 

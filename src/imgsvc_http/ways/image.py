@@ -198,10 +198,7 @@ _PREFLIGHT = Route(
 )
 
 _INFO_PREFLIGHT = attrs.evolve(
-    _PREFLIGHT,
-    path=_INFO.path,
-    handler=info_preflight,
-    summary="Ask if scripts may read facts of pictures",
+    _PREFLIGHT, path=_INFO.path, handler=info_preflight, summary="Ask if scripts may read facts of pictures"
 )
 
 ROUTES = (_PICTURE, _PREFLIGHT, _INFO, _INFO_PREFLIGHT)

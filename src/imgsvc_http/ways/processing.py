@@ -119,10 +119,7 @@ async def _accepted(call: Call, asked: ProcessingRequest, source: Source | None,
 
 
 async def _keep(
-    call: Call,
-    document: dict[str, Any],
-    source: Source | None,
-    keep: Callable[[Connection], None],
+    call: Call, document: dict[str, Any], source: Source | None, keep: Callable[[Connection], None]
 ) -> None:
     webhooks, id_ = call.app.webhooks, call.id
     if source is None:
@@ -174,11 +171,7 @@ def _route(name: str, handler: Any, summary: str, media_type: str, schema: dict[
 
 ROUTES = (
     _route(
-        "fetch",
-        fetch,
-        "Process the picture at a URL",
-        "application/json",
-        request_body_schema(fetching=True),
+        "fetch", fetch, "Process the picture at a URL", "application/json", request_body_schema(fetching=True)
     ),
     _route(
         "upload",

@@ -184,12 +184,7 @@ class Scores(_OfProcess):
         started, task = time.perf_counter(), self.process
         find = partial(curve, looks=self.looks) if self.looks else point_as_asked
         points, notes = find(
-            source,
-            task.spec,
-            limits=task.limits,
-            watermarks=task.watermarks,
-            name=task.name,
-            threads=threads,
+            source, task.spec, limits=task.limits, watermarks=task.watermarks, name=task.name, threads=threads
         )
         timing = {"process": round(1000 * (time.perf_counter() - started), 3)}
         return TaskResult({"points": [*map(attrs.asdict, points)], "notes": notes, "timing": timing})

@@ -158,12 +158,7 @@ def _told(answer: Mapping[str, Any], name: str) -> str:
 class _StayingSession(SessionOfAiobotocore, AIOHTTPSession):  # type: ignore[misc]  # a base has no types
     """An HTTP session that follows no redirects."""
 
-    def __init__(
-        self,
-        tracing: aiohttp.TraceConfig,
-        tokens: Tokens[str] | None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, tracing: aiohttp.TraceConfig, tokens: Tokens[str] | None, **settings: Any) -> None:
         super().__init__(**settings | {"proxies": {}})  # no settings of the environment
         self._tracing = tracing
         self._tokens = tokens

@@ -16,14 +16,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jp2.header import Jp2Header, check_tiles, read_profile
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import (
-    attach,
-    from_array,
-    full_array,
-    full_range,
-    open_lazily,
-    unpremultiplied,
-)
+from imgsvc_core.formats.vips import attach, from_array, full_array, full_range, open_lazily, unpremultiplied
 
 _MOST_CHANNELS = 4  # of Pillow
 _UNKNOWN_METHOD = b"\xff"

@@ -174,11 +174,7 @@ def _still(
 
 
 def _animation(
-    encoded: bytes,
-    size: tuple[int, int],
-    delays: Sequence[int],
-    plays: int,
-    metadata: Mapping[bytes, bytes],
+    encoded: bytes, size: tuple[int, int], delays: Sequence[int], plays: int, metadata: Mapping[bytes, bytes]
 ) -> tuple[bytes, bool]:
     """Return the animation with all of its frames, their delays and metadata, and True if it is transparent.
 

@@ -21,15 +21,7 @@ from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, Fore
 from imgsvc_urls.dialects.building import refusing
 from imgsvc_urls.dialects.imagor.drawing import plane
 from imgsvc_urls.dialects.imagor.geometry import within
-from imgsvc_urls.dialects.imagor.path import (
-    NOT_ACCEPTABLE,
-    Filter,
-    Parts,
-    SignerType,
-    sign,
-    split,
-    verified,
-)
+from imgsvc_urls.dialects.imagor.path import NOT_ACCEPTABLE, Filter, Parts, SignerType, sign, split, verified
 from imgsvc_urls.dialects.imagor.request import (
     Allowed,
     Known,

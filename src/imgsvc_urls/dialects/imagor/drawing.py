@@ -18,13 +18,7 @@ from imgsvc_core.spec.vips_filters import Modulate
 from imgsvc_urls.dialects.building import LARGEST_SIGMA, libvips_blur, placed_watermark
 from imgsvc_urls.dialects.imagor.arguments import color_of, distance_of, impossible, known_color
 from imgsvc_urls.dialects.imagor.geometry import LARGEST
-from imgsvc_urls.dialects.imagor.path import (
-    NOT_ACCEPTABLE,
-    Filter,
-    Parts,
-    address,
-    split_overlay,
-)
+from imgsvc_urls.dialects.imagor.path import NOT_ACCEPTABLE, Filter, Parts, address, split_overlay
 from imgsvc_urls.dialects.imagor.writing import label_of, text_of
 from imgsvc_urls.dialects.thumbor.tones import table
 
@@ -302,11 +296,6 @@ def plane(parts: Parts) -> tuple[str, ImageInfo] | None:
     fill = f'fill="#{bytes(color.rgb).hex()}" fill-opacity="{color.alpha / 255:.4f}"'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" {area}><rect {area} {fill}/></svg>'
     facts = ImageInfo(
-        format="svg",
-        width=width,
-        height=height,
-        colorspace="srgb",
-        bytes=len(svg),
-        alpha=color.alpha < 255,
+        format="svg", width=width, height=height, colorspace="srgb", bytes=len(svg), alpha=color.alpha < 255
     )
     return svg, facts

@@ -189,9 +189,7 @@ def placed(outer: Size, inner: Size, gravity: Gravity, dpr: float) -> Box:
     """Return where a smaller rectangle lies within a larger one."""
     left, top = position(outer, inner, gravity, dpr)
     return Box(
-        max(0, min(left, outer.width - inner.width)),
-        max(0, min(top, outer.height - inner.height)),
-        *inner,
+        max(0, min(left, outer.width - inner.width)), max(0, min(top, outer.height - inner.height)), *inner
     )
 
 

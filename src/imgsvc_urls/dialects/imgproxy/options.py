@@ -317,10 +317,7 @@ def _set_watermark(values: Values, name: str, arguments: list[str]) -> None:
     place = old.position
     opacity = SHARE(name, arguments[0])
     type_, x, y, scale = _merged(
-        (place.type, place.x, place.y, old.scale),
-        (_POSITION, NUMBER, NUMBER, POSITIVE),
-        name,
-        arguments[1:],
+        (place.type, place.x, place.y, old.scale), (_POSITION, NUMBER, NUMBER, POSITIVE), name, arguments[1:]
     )
     values["watermark"] = Watermark(opacity, Gravity(type_, x, y), scale)
 
@@ -351,10 +348,7 @@ _LIMITS: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("max_src_resolution", "msr"), _setting("max_src_resolution", NOT_NEGATIVE)),
     (("max_src_file_size", "msfs"), _setting("max_src_file_size", SIZE)),
     (("max_animation_frames", "maf"), _setting("max_animation_frames", COUNT)),
-    (
-        ("max_animation_frame_resolution", "mafr"),
-        _setting("max_animation_frame_resolution", NOT_NEGATIVE),
-    ),
+    (("max_animation_frame_resolution", "mafr"), _setting("max_animation_frame_resolution", NOT_NEGATIVE)),
     (("max_result_dimension", "mrd"), _setting("max_result_dimension", SIZE)),
 )
 _LIMITING = {name for names, _ in _LIMITS for name in names}

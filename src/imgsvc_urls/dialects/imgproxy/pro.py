@@ -191,10 +191,7 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
         _setting(("brightness", _LEVEL), ("contrast", NOT_NEGATIVE), ("saturation", NOT_NEGATIVE)),
     ),
     (("monochrome", "mc"), _setting(("monochrome", SHARE), ("monochrome_color", COLOR))),
-    (
-        ("duotone", "dt"),
-        _setting(("duotone", SHARE), ("duotone_dark", COLOR), ("duotone_light", COLOR)),
-    ),
+    (("duotone", "dt"), _setting(("duotone", SHARE), ("duotone_dark", COLOR), ("duotone_light", COLOR))),
     (
         ("colorize", "col"),
         _setting(("colorize", SHARE), ("colorize_color", COLOR), ("colorize_keeps_alpha", BOOLEAN)),
@@ -218,18 +215,9 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
     (("watermark_url", "wmu"), _setting(("watermark_url", _URL))),
     (("watermark_size", "wms"), _setting(("watermark_width", SIZE), ("watermark_height", SIZE))),
     (("watermark_rotate", "wm_rot", "wmr"), _setting(("watermark_angle", _ANGLE))),
-    (
-        ("jpeg_options", "jpgo"),
-        _setting(("progressive", BOOLEAN), ("full_color", BOOLEAN), *[_IGNORED] * 4),
-    ),
-    (
-        ("png_options", "pngo"),
-        _setting(("interlaced", BOOLEAN), ("quantized", BOOLEAN), ("colors", _COLORS)),
-    ),
-    (
-        ("webp_options", "webpo"),
-        _setting(("webp_compression", _words("lossy", "lossless")), *[_IGNORED] * 2),
-    ),
+    (("jpeg_options", "jpgo"), _setting(("progressive", BOOLEAN), ("full_color", BOOLEAN), *[_IGNORED] * 4)),
+    (("png_options", "pngo"), _setting(("interlaced", BOOLEAN), ("quantized", BOOLEAN), ("colors", _COLORS))),
+    (("webp_options", "webpo"), _setting(("webp_compression", _words("lossy", "lossless")), *[_IGNORED] * 2)),
     (("avif_options", "avifo"), _setting(("avif_subsampling", _words("auto", "on", "off")))),
     (("disable_animation", "da"), _disable_animation),
     (("autoquality", "aq"), _autoquality),

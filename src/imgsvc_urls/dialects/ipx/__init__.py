@@ -67,9 +67,7 @@ class Ipx(Parameters):
         default="",
     )
     aliases: tuple[tuple[str, str], ...] = param(
-        "Beginnings of paths, and the URLs or paths that replace them (IPX_ALIAS).",
-        TextTable(),
-        default=(),
+        "Beginnings of paths, and the URLs or paths that replace them (IPX_ALIAS).", TextTable(), default=()
     )
     widths: tuple[int, ...] = param(
         "The widths that URLs of next/image may ask for (deviceSizes and imageSizes).",

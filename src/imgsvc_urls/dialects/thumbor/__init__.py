@@ -26,13 +26,7 @@ from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_urls.dialects.thumbor.geometry import FocalArea
 from imgsvc_urls.dialects.thumbor.meta import document
 from imgsvc_urls.dialects.thumbor.path import UNSAFE, Parts, extracted, sign, split, verified
-from imgsvc_urls.dialects.thumbor.request import (
-    Smart,
-    drawn,
-    focal_areas,
-    request_of,
-    trim_of,
-)
+from imgsvc_urls.dialects.thumbor.request import Smart, drawn, focal_areas, request_of, trim_of
 from imgsvc_urls.dialects.thumbor.sources import RegularExpression, find_source
 from imgsvc_urls.errors import DialectError, SourceRefused
 

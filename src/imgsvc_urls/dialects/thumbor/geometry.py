@@ -49,10 +49,7 @@ class FocalArea:
     @property
     def center(self) -> tuple[int, int]:
         """Its middle, in whole pixels."""
-        return (
-            self.left + (self.right - self.left) // 2,
-            self.top + (self.bottom - self.top) // 2,
-        )
+        return (self.left + (self.right - self.left) // 2, self.top + (self.bottom - self.top) // 2)
 
 
 @attrs.frozen
