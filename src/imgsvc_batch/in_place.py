@@ -18,11 +18,11 @@ from imgsvc_batch.events import DONE, FAILED, UNCHANGED, Event
 from imgsvc_batch.inputs import Input, stamp_of_object
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.objects import replace_object
-from imgsvc_batch.results import remove, unwritable
+from imgsvc_batch.results import remove
 from imgsvc_batch.work import TaskResult
 from imgsvc_core import FORMATS, TargetError
 from imgsvc_core.sources import is_url, object_info, open_filesystem, shown_url
-from imgsvc_core.targets import changed_meanwhile, replace_file, stamp_of, writing_to
+from imgsvc_core.targets import changed_meanwhile, replace_file, stamp_of, unwritable, writing_to
 
 _PUTS_AT_ONCE = 16
 

@@ -249,16 +249,14 @@ class Manifest:
 
     def find(self, item: Input) -> Known | None:
         """Return the record of an input."""
-        row = self._db.execute(
-            f"SELECT {_KNOWN} FROM inputs WHERE key = ? AND location = ?", (item.key, item.location)
-        ).fetchone()
-        return None if row is None else Known(*row)
+        return self._known("key = ? AND location = ?", item.key, item.location)
 
     def input_of_output(self, path: str) -> Known | None:
         """Return the input that an output belongs to."""
-        row = self._db.execute(
-            f"SELECT {_KNOWN} FROM inputs WHERE id = (SELECT input FROM outputs WHERE path = ?)", (path,)
-        ).fetchone()
+        return self._known("id = (SELECT input FROM outputs WHERE path = ?)", path)
+
+    def _known(self, condition: str, *values: str) -> Known | None:
+        row = self._db.execute(f"SELECT {_KNOWN} FROM inputs WHERE {condition}", values).fetchone()
         return None if row is None else Known(*row)
 
     def output_paths(self, item: Input) -> frozenset[str]:

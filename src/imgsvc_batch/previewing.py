@@ -14,10 +14,11 @@ from imgsvc_batch.checks import check_same_batch, mode_of, prepare
 from imgsvc_batch.inputs import Input, belonging
 from imgsvc_batch.manifest import Manifest
 from imgsvc_batch.placing import check_reserved, named_alike
-from imgsvc_batch.results import check_path, taken, unwritable
+from imgsvc_batch.results import check_path, taken
 from imgsvc_batch.selection import Selection
 from imgsvc_core import FORMATS, Spec, TargetError
 from imgsvc_core.sources import is_url
+from imgsvc_core.targets import unwritable
 
 
 def preview(batch: Batch, *, resume: bool = False, retry: bool = False) -> Iterator[tuple[Input, bool]]:

@@ -8,9 +8,8 @@ import os
 import secrets
 
 from imgsvc_core import NameCollision, TargetError
-from imgsvc_core.errors import os_reason
 from imgsvc_core.sources import open_filesystem, shown_url
-from imgsvc_core.targets import put_object, sync, writing_to
+from imgsvc_core.targets import put_object, sync, unwritable, writing_to
 
 
 def check_path(path: str) -> None:
@@ -95,11 +94,6 @@ def remove(path: str) -> None:
     """Remove a file. It stays if it cannot be removed, for example on a disk that became read-only."""
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def unwritable(path: str, error: OSError) -> TargetError:
-    """Return the error for a path that cannot be written."""
-    return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")
 
 
 def taken(place: str) -> NameCollision:

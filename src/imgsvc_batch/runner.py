@@ -24,12 +24,13 @@ from imgsvc_batch.listing import Listing
 from imgsvc_batch.manifest import Known, Manifest
 from imgsvc_batch.own_format import keep_smaller
 from imgsvc_batch.placing import Placing
-from imgsvc_batch.results import sync_folder, unwritable
+from imgsvc_batch.results import sync_folder
 from imgsvc_batch.selection import Selection
 from imgsvc_batch.signals import ending_after_batch
 from imgsvc_batch.work import Job, Task, TaskResult
 from imgsvc_core import ImgsvcError, Request, SourceUnreachable, TargetError, UnsupportedOperation, parse
 from imgsvc_core.sources import shown_url
+from imgsvc_core.targets import unwritable
 
 _TICK_SECONDS, _LISTING_TICK_SECONDS = 0.2, 0.02
 _FEW = 24  # pictures, which take less time than loading the code of all formats

@@ -20,7 +20,9 @@ PLAIN, BASE64 = "plain", "b64"
 ORIGIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """The pattern of names of origins. Names of options, ``plain`` and ``b64`` are taken."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+"""The pattern of what URLs begin with, and paths in origins do not."""
+
 _NOT_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _PATH = "source"
 _TAKEN = URL_OPTIONS | {PLAIN, BASE64}
@@ -86,7 +88,7 @@ def source_of(text: str) -> Source:
     >>> source_of("photos/2026/shoe.jpg")
     OriginSource(origin='photos', path='2026/shoe.jpg')
     """
-    if _SCHEME.match(text):
+    if SCHEME.match(text):
         return UrlSource(_checked(text))
     origin, _, path = text.partition("/")
     if not is_origin_name(origin):
@@ -129,8 +131,8 @@ def _from_base64(text: str) -> str:
 
 def _checked(url: str) -> str:
     """Return the URL of a source. Its scheme and its host are checked by whoever fetches it."""
-    if not _SCHEME.match(url):
-        twice = "; it is percent-encoded twice" if _SCHEME.match(unquote(url)) else ""
+    if not SCHEME.match(url):
+        twice = "; it is percent-encoded twice" if SCHEME.match(unquote(url)) else ""
         raise _problem("must be a URL such as https://example.org/a.jpg", f"got {shown(url)}{twice}")
     if _NOT_TEXT.search(url):
         raise _problem("must be a URL of Unicode text without control characters", f"got {shown(url)}")

@@ -16,7 +16,7 @@ from imgsvc_core.formats.reader import HeaderReader
 
 EXIF_PREFIX = b"Exif\0\0"
 ORIENTATION = 274
-EXIF_POINTER, GPS_POINTER, INTEROP_POINTER = POINTERS = (0x8769, 0x8825, 0xA005)
+EXIF_POINTER, GPS_POINTER, _ = POINTERS = (0x8769, 0x8825, 0xA005)  # the last is that of Interop
 
 _INTEGERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
 _WIDE = (16, 17, 18)  # of BigTIFF

@@ -10,6 +10,7 @@ from imgsvc_core.targets.writing import (
     stamp_of,
     store_of,
     sync,
+    unwritable,
     writing_to,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "stamp_of",
     "store_of",
     "sync",
+    "unwritable",
     "writing_to",
 ]

@@ -109,7 +109,7 @@ def _replacing(path: Path, stamp: str | None) -> Iterator[BinaryIO]:
         path = Path(os.path.realpath(path))
         beside, file = _create_beside(path)
     except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     try:
         with file:
             yield file
@@ -122,7 +122,7 @@ def _replacing(path: Path, stamp: str | None) -> Iterator[BinaryIO]:
                 return
         replace_file(path, beside, stamp=stamp)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
         _unfinished.discard(beside)
@@ -246,7 +246,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
 
 
 @contextlib.contextmanager
@@ -288,5 +288,6 @@ def store_of(fs: Any) -> str | None:
     return next(iter(protocols & _OBJECT_STORES.keys()), None)
 
 
-def _unwritable(path: Path, error: OSError | ValueError) -> TargetError:
+def unwritable(path: str | Path, error: OSError | ValueError) -> TargetError:
+    """Return the error for a path that cannot be written."""
     return TargetError(f"Target '{path}' cannot be written: {os_reason(error)}.")

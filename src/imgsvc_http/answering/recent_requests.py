@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Select, delete, select
 
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.answers import documented
@@ -134,8 +134,7 @@ class RecentRequests:
 @reading
 def list_all(connection: Connection, account_id: str) -> list[RecentRequest]:
     """Return the last requests of an account, newest first."""
-    query = select(*_COLUMNS).where(PastRequestRow.account_id == account_id)
-    query = query.order_by(PastRequestRow.finished_at.desc(), PastRequestRow.id.desc()).limit(MOST)
+    query = _newest(select(*_COLUMNS).where(PastRequestRow.account_id == account_id))
     return [RecentRequest(**row) for row in connection.execute(query).mappings()]
 
 
@@ -148,9 +147,12 @@ def keep(connection: Connection, requests: Mapping[str, Sequence[RecentRequest]]
         # The job of a webhook may run twice.
         connection.execute(insert(connection, PastRequestRow).on_conflict_do_nothing(), rows)
         of_account = PastRequestRow.account_id == account_id
-        newest = select(PastRequestRow.id).where(of_account)
-        newest = newest.order_by(PastRequestRow.finished_at.desc(), PastRequestRow.id.desc()).limit(MOST)
+        newest = _newest(select(PastRequestRow.id).where(of_account))
         connection.execute(delete(PastRequestRow).where(of_account, PastRequestRow.id.not_in(newest)))
+
+
+def _newest(query: Select[Any]) -> Select[Any]:
+    return query.order_by(PastRequestRow.finished_at.desc(), PastRequestRow.id.desc()).limit(MOST)
 
 
 def _empty() -> defaultdict[str, deque[RecentRequest]]:

@@ -93,7 +93,6 @@ class Webhooks:
 
     async def retry(self, id_: str) -> bool:
         """Notify the endpoint of a failed or scheduled webhook now. Return False if it is neither."""
-
         await self.engine.connect()
 
         def enqueue(account_id: str, attempt: int) -> Enqueue:

@@ -30,6 +30,8 @@ SETTLED = ("delivered", "failed")
 STATUSES = (*UNSETTLED, *SETTLED)
 """All statuses in their order."""
 
+_DELETED_AT_ONCE = 500
+
 Enqueue = Callable[[Connection], None]
 """Puts the job that is due into its queue, in the same transaction."""
 
@@ -295,13 +297,13 @@ def exist(connection: Connection) -> bool:
 
 
 @reading
-def settled_before(connection: Connection, moment: datetime, *, most: int = 500) -> list[str]:
-    """Return the ids of settled webhooks that were accepted before a moment, the oldest ones first."""
+def settled_before(connection: Connection, moment: datetime) -> list[str]:
+    """Return the ids of some settled webhooks that were accepted before a moment, the oldest ones first."""
     old = (
         select(_TABLE.c.id)
         .where(_TABLE.c.created_at < moment, _TABLE.c.status.in_(SETTLED))
         .order_by(_TABLE.c.created_at)
-        .limit(most)
+        .limit(_DELETED_AT_ONCE)
     )
     return list(connection.execute(old).scalars())
 

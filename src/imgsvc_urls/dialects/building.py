@@ -20,6 +20,9 @@ from imgsvc_urls.errors import DialectError
 
 Side = Literal["near", "far", "center"]
 
+Smart = Literal["none", "face", "faces", "smart"]
+"""What the part ``smart`` of a URL of thumbor or imagor stands for."""
+
 LARGEST_SIGMA = 1000
 """The limit of libvips: larger blurs fail."""
 

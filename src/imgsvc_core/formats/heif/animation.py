@@ -13,7 +13,6 @@ from imgsvc_core._runtime.machine import fewer_cores
 from imgsvc_core._runtime.vipsimage import frame_count
 from imgsvc_core.errors import CorruptImage, MissingDependency, UnsupportedOperation
 from imgsvc_core.formats.boundary import decoder, encoder
-from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
 from imgsvc_core.formats.content import choose_subsampling
@@ -21,7 +20,14 @@ from imgsvc_core.formats.format import SavedFacts
 from imgsvc_core.formats.heif import Heif
 from imgsvc_core.formats.heif.av1 import coded_sizes
 from imgsvc_core.formats.heif.pillow_writing import FASTEST, OPTIONS, has_avif, metadata_options
-from imgsvc_core.formats.heif.sequence import LONGEST_DELAY, coded_frames, times_of, tracks_of
+from imgsvc_core.formats.heif.sequence import (
+    LONGEST_DELAY,
+    coded_frames,
+    inside,
+    read_movie,
+    times_of,
+    tracks_of,
+)
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings, SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -163,23 +169,16 @@ def _played(encoded: bytes, plays: int) -> bytes:
         data[start : start + length] = bytes(length)
     if not plays:
         return bytes(data)
-    movie = next(box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov")
-    places = [_at(reader, movie, b"mvhd") + _DURATION_OF_MOVIE]
+    movie = read_movie(reader)
+    assert movie is not None
+    places = [inside(reader, movie, b"mvhd").start + _DURATION_OF_MOVIE]
     once = 0
     for track in tracks_of(reader, movie):
-        places.append(_at(reader, track, b"tkhd") + _DURATION_OF_TRACK)
-        edits = first_box(reader, track, b"edts")
-        assert edits is not None
-        (once,) = reader.unpack(">Q", _at(reader, edits, b"elst") + 8)
+        places.append(inside(reader, track, b"tkhd").start + _DURATION_OF_TRACK)
+        (once,) = reader.unpack(">Q", inside(reader, track, b"edts", b"elst").start + 8)
     for place in places:
         data[place : place + 8] = (once * plays).to_bytes(8, "big")
     return bytes(data)
-
-
-def _at(reader: HeaderReader, parent: FileBox, kind: bytes) -> int:
-    box = first_box(reader, parent, kind)
-    assert box is not None
-    return box.start
 
 
 def _check_pillow(verb: str) -> None:

@@ -51,9 +51,9 @@ def read_sequence(reader: HeaderReader) -> Sequence | None:
     shown = next((track for track in tracks if not track.alpha_of), None)
     if shown is None:
         return None
-    table = _inside(reader, shown.media, b"minf", b"stbl")
+    table = inside(reader, shown.media, b"minf", b"stbl")
     width, height, properties = _read_entry(reader, table)
-    timescale, _ = _times(reader, _inside(reader, shown.media, b"mdhd"), 4)
+    timescale, _ = _times(reader, inside(reader, shown.media, b"mdhd"), 4)
     return Sequence(
         width,
         height,
@@ -69,7 +69,7 @@ def coded_frames(reader: HeaderReader) -> Iterator[HeaderReader]:
     movie = read_movie(reader)
     for box in () if movie is None else tracks_of(reader, movie):
         if track := _read_track(reader, box):
-            yield from _read_samples(reader, _inside(reader, track.media, b"minf", b"stbl"))
+            yield from _read_samples(reader, inside(reader, track.media, b"minf", b"stbl"))
 
 
 def tracks_of(reader: HeaderReader, movie: FileBox) -> Iterator[FileBox]:
@@ -100,9 +100,9 @@ def times_of(reader: HeaderReader) -> Iterator[tuple[int, int]]:
     movie = read_movie(reader)
     if movie is None:
         return
-    headers = [_inside(reader, movie, b"mvhd")]
+    headers = [inside(reader, movie, b"mvhd")]
     for track in tracks_of(reader, movie):
-        headers += [_inside(reader, track, b"tkhd"), _inside(reader, track, b"mdia", b"mdhd")]
+        headers += [inside(reader, track, b"tkhd"), inside(reader, track, b"mdia", b"mdhd")]
     for box in headers:
         yield box.start + 4, 16 if reader.byte(box.start) else 8
 
@@ -112,7 +112,8 @@ def read_movie(reader: HeaderReader) -> FileBox | None:
     return next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov"), None)
 
 
-def _inside(reader: HeaderReader, box: FileBox, *kinds: bytes) -> FileBox:
+def inside(reader: HeaderReader, box: FileBox, *kinds: bytes) -> FileBox:
+    """Return the box that lies in boxes of these kinds, one in the other. It must be there."""
     for kind in kinds:
         found = first_box(reader, box, kind)
         if found is None:
@@ -135,20 +136,20 @@ def _times(reader: HeaderReader, box: FileBox, before: int) -> tuple[int, int | 
 
 def _read_track(reader: HeaderReader, box: FileBox) -> _Track | None:
     """Return a track if it is of pictures."""
-    media = _inside(reader, box, b"mdia")
-    handler = _inside(reader, media, b"hdlr")
+    media = inside(reader, box, b"mdia")
+    handler = inside(reader, media, b"hdlr")
     reference = first_box(reader, box, b"tref")
     auxiliary = None if reference is None else first_box(reader, reference, b"auxl")
     if auxiliary is None and reader.read(handler.start + 8, 4) != _PICTURES:
         return None
-    number, duration = _times(reader, _inside(reader, box, b"tkhd"), 8)
+    number, duration = _times(reader, inside(reader, box, b"tkhd"), 8)
     alpha_of = 0 if auxiliary is None else reader.unpack(">I", auxiliary.start)[0]
     return _Track(box, media, number, duration, alpha_of)
 
 
 def _read_entry(reader: HeaderReader, table: FileBox) -> tuple[int, int, tuple[FileBox, ...]]:
     """Return the size of frames, and the boxes that describe them."""
-    entries = _inside(reader, table, b"stsd")
+    entries = inside(reader, table, b"stsd")
     entry = next(
         (box for box in read_boxes(reader, entries.start + 8, entries.end) if box.kind == _CODED), None
     )
@@ -161,7 +162,7 @@ def _read_entry(reader: HeaderReader, table: FileBox) -> tuple[int, int, tuple[F
 
 def _read_count(reader: HeaderReader, table: FileBox) -> int:
     """Return the number of frames of a track."""
-    (frames,) = reader.unpack(">I", _inside(reader, table, b"stsz").start + 8)
+    (frames,) = reader.unpack(">I", inside(reader, table, b"stsz").start + 8)
     if not 1 <= frames <= _MOST_FRAMES:
         raise reader.corrupt(f"it has {frames:,} frames, at most {_MOST_FRAMES:,} are possible")
     return int(frames)
@@ -170,7 +171,7 @@ def _read_count(reader: HeaderReader, table: FileBox) -> int:
 def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[int, ...]:
     """Return the milliseconds of each frame. The last time stands for all that follow."""
     frames = _read_count(reader, table)
-    times = _inside(reader, table, b"stts")
+    times = inside(reader, table, b"stts")
     (runs,) = reader.unpack(">I", times.start + 4)
     delays: list[int] = []
     for run in range(runs):
@@ -185,11 +186,11 @@ def _read_delays(reader: HeaderReader, table: FileBox, timescale: int) -> tuple[
 
 def _read_samples(reader: HeaderReader, table: FileBox) -> Iterator[HeaderReader]:
     """Yield the samples of a track: chunk by chunk, one after another."""
-    sizes, runs = (_inside(reader, table, kind).start for kind in (b"stsz", b"stsc"))
+    sizes, runs = (inside(reader, table, kind).start for kind in (b"stsz", b"stsc"))
     (same,), left = reader.unpack(">I", sizes + 4), _read_count(reader, table)
     reader.count(left)
     wide = first_box(reader, table, b"co64")
-    chunks = (wide or _inside(reader, table, b"stco")).start
+    chunks = (wide or inside(reader, table, b"stco")).start
     (count,) = reader.unpack(">I", chunks + 4)
     (more,) = reader.unpack(">I", runs + 4)
     run, size_at = runs + 8, sizes + 12

@@ -15,6 +15,7 @@ from imgsvc_core.formats.reader import HeaderReader
 
 FIRST_CHUNK = 12
 FRAME_HEAD = 16
+CODED = (b"ALPH", b"VP8 ", b"VP8L")  # the chunks of which a picture is decoded
 CLEARED = 0x01  # the area of the frame is cleared after its time
 _FLAGS_AT = 20
 _LOSSLESS_ALPHA_AT, _LOSSLESS_ALPHA = 24, 0x10

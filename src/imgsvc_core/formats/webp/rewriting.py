@@ -8,11 +8,10 @@ from imgsvc_core.formats.metadata import Blocks, beside_stored
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 from imgsvc_core.formats.webp import Webp
-from imgsvc_core.formats.webp.header import FIRST_CHUNK, FRAME_HEAD, make_chunk, read_chunks, riff
+from imgsvc_core.formats.webp.header import CODED, FIRST_CHUNK, FRAME_HEAD, make_chunk, read_chunks, riff
 
 _EXTENDED, _FRAME, _EXIF, _XMP = b"VP8X", b"ANMF", b"EXIF", b"XMP "
-_CODED = (b"ALPH", b"VP8 ", b"VP8L")
-_KEPT = (b"ICCP", b"ANIM", _FRAME, *_CODED)
+_KEPT = (b"ICCP", b"ANIM", _FRAME, *CODED)
 _FLAGS = {_EXIF: 0x08, _XMP: 0x04}
 _ALPHA = 0x10
 
@@ -51,5 +50,5 @@ def _frame(reader: HeaderReader, start: int, length: int) -> bytes:
     first = start + FRAME_HEAD
     chunks = read_chunks(reader, first, start + length)
     return reader.read(start, FRAME_HEAD) + b"".join(
-        make_chunk(kind, reader.read(*place)) for kind, *place in chunks if kind in _CODED
+        make_chunk(kind, reader.read(*place)) for kind, *place in chunks if kind in CODED
     )

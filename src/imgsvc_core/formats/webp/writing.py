@@ -34,6 +34,7 @@ from imgsvc_core.formats.table import codec_effort
 from imgsvc_core.formats.vips import to_array
 from imgsvc_core.formats.webp.header import (
     CLEARED,
+    CODED,
     FIRST_CHUNK,
     FRAME_HEAD,
     WebpFrame,
@@ -44,7 +45,6 @@ from imgsvc_core.formats.webp.header import (
     states_alpha,
 )
 
-_PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
 _PROFILE = b"ICCP"
 _METADATA = {b"EXIF": EXIF, b"XMP ": XMP}
 _FLAGS = {_PROFILE: 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
@@ -168,7 +168,7 @@ def _still(
 ) -> bytes:
     """Return the still with metadata."""
     chunks = _chunks(encoded)
-    pixels = [(kind, body) for kind, body in chunks if kind in _PIXELS]
+    pixels = [(kind, body) for kind, body in chunks if kind in CODED]
     flags = _TRANSPARENT if transparent else 0
     return _extended(size, flags, dict(chunks).get(_PROFILE), pixels, metadata)
 
@@ -183,7 +183,7 @@ def _animation(
     chunks = _chunks(encoded)
     frames = [_FrameToAdd.parse(body) for kind, body in chunks if kind == b"ANMF"]
     if not frames:
-        pixels = b"".join(make_chunk(kind, body) for kind, body in chunks if kind in _PIXELS)
+        pixels = b"".join(make_chunk(kind, body) for kind, body in chunks if kind in CODED)
         frames = [_FrameToAdd(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
     extended = dict(chunks).get(b"VP8X", b"\0")
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.

@@ -18,14 +18,13 @@ from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
-from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.building import Smart, refusing
 from imgsvc_urls.dialects.imagor.drawing import plane
 from imgsvc_urls.dialects.imagor.geometry import within
 from imgsvc_urls.dialects.imagor.path import NOT_ACCEPTABLE, Filter, Parts, SignerType, sign, split, verified
 from imgsvc_urls.dialects.imagor.request import (
     Allowed,
     Known,
-    Smart,
     named_format,
     overlay_ids,
     request_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -16,15 +16,13 @@ from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.color import BLACK
 from imgsvc_urls.dialects import Document
-from imgsvc_urls.dialects.building import animates, built, lower_qualities, window_of
+from imgsvc_urls.dialects.building import Smart, animates, built, lower_qualities, window_of
 from imgsvc_urls.dialects.imagor.arguments import impossible
 from imgsvc_urls.dialects.imagor.drawing import GRAYSCALE, Drawing, plane
 from imgsvc_urls.dialects.imagor.geometry import Focal, How, layout
 from imgsvc_urls.dialects.imagor.path import NOT_ACCEPTABLE, Filter, Parts, split_overlay
 from imgsvc_urls.dialects.thumbor.geometry import mirrored
 from imgsvc_urls.errors import DialectError
-
-Smart = Literal["none", "face", "faces", "smart"]
 
 _FORMATS = {
     "gif": "gif", "jpeg": "jpg", "jpg": "jpg", "pdf": "jpg", "png": "png", "svg": "jpg", "tiff": "tiff",

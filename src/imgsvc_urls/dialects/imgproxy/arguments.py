@@ -22,7 +22,7 @@ FORMATS: Mapping[str, str] = {
 }  # fmt: skip
 """Our names of the formats."""
 
-_RESIZING_TYPES = ("fit", "fill", "fill-down", "force", "auto")
+RESIZING_TYPES = ("fit", "fill", "fill-down", "force", "auto")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{3}){1,2}")
 _USUAL_THRESHOLD = 10
@@ -121,7 +121,7 @@ QUALITY = Argument(whole_within(0, 100), "an integer within 0 to 100 range")
 BYTE = Argument(whole_within(0, 255), "three integers within 0 to 255 range, or a hex color")
 COLOR = Argument(_hex_color, "a hex color RGB or RRGGBB")
 ANGLE = Argument(_angle, "a multiple of 90")
-TYPE = Argument(one_of(_RESIZING_TYPES), f"one of {', '.join(_RESIZING_TYPES)}")
+TYPE = Argument(one_of(RESIZING_TYPES), f"one of {', '.join(RESIZING_TYPES)}")
 FORMAT = Argument(FORMATS.__getitem__, f"one of {', '.join(FORMATS)}")
 TIME = Argument(whole_within(0, 2**53), "a Unix time")
 NAME = Argument(_text, f"a file name of at most {_MAX_TEXT} characters")

@@ -199,14 +199,8 @@ def _setting(field: str, argument: Argument) -> _Apply:
     return apply
 
 
-def _ignored(argument: Argument) -> _Apply:
-    """Return how an option that is only checked is applied."""
-
-    def apply(values: Values, name: str, arguments: list[str]) -> None:
-        check_count(name, arguments, 1)
-        argument(name, arguments[0])
-
-    return apply
+def _ignore(values: Values, name: str, arguments: list[str]) -> None:
+    check_count(name, arguments, 1)
 
 
 def _resize(values: Values, name: str, arguments: list[str]) -> None:
@@ -384,8 +378,8 @@ TABLE: tuple[tuple[tuple[str, ...], _Apply], ...] = (
     (("format", "f", "ext"), _setting("format", FORMAT)),
     (("strip_metadata", "sm"), _setting("strip_metadata", BOOLEAN)),
     (("keep_copyright", "kcr"), _setting("keep_copyright", BOOLEAN)),
-    (("strip_color_profile", "scp"), _ignored(BOOLEAN)),  # results are in sRGB
-    (("enforce_thumbnail", "eth"), _ignored(BOOLEAN)),
+    (("strip_color_profile", "scp"), _ignore),  # results are in sRGB
+    (("enforce_thumbnail", "eth"), _ignore),
     (("preserve_hdr", "ph"), _setting("preserve_hdr", BOOLEAN)),
     (("skip_processing", "skp"), _skip_processing),
     (("raw",), _setting("raw", BOOLEAN)),

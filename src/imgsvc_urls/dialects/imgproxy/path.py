@@ -11,14 +11,13 @@ import attrs
 
 from imgsvc_core._runtime.jsontext import shown
 from imgsvc_core.spec.options import from_base64
-from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND, not_found
+from imgsvc_urls.dialects.imgproxy.arguments import FORBIDDEN, NOT_FOUND, RESIZING_TYPES, not_found
 from imgsvc_urls.dialects.imgproxy.options import Segment
 from imgsvc_urls.dialects.imgproxy.sources import decrypted
 from imgsvc_urls.dialects.reading import WRONG_SIGNATURE, decoded, is_one_of
 from imgsvc_urls.errors import DialectError
 
 _LOST_SLASHES = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
-_BASIC_FORM = ("fit", "fill", "fill-down", "force", "auto")
 
 
 @attrs.frozen
@@ -92,7 +91,7 @@ def split(
         return [("preset", decoded(presets, NOT_FOUND).split(separator))], _source(
             rest, names_file, encryption_key
         )
-    if segments[0] in _BASIC_FORM:
+    if segments[0] in RESIZING_TYPES:
         message = "The old form of URLs, /type/width/height/gravity/enlarge/, is not supported: use options."
         raise not_found(message)
     options: list[Segment] = []

@@ -22,9 +22,8 @@ from imgsvc_urls.dialects.ipx.modifiers import ALIASES, Modifier, read_modifiers
 from imgsvc_urls.dialects.ipx.request import accepted_format, is_upright, request_of, trim_of
 from imgsvc_urls.dialects.reading import Array, TextTable, decoded_if_possible, preferred_format, texts
 from imgsvc_urls.errors import DialectError
-from imgsvc_urls.sources import Source, source_of
+from imgsvc_urls.sources import SCHEME, Source, source_of
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HTTP = re.compile(r"^(https?):/+", re.IGNORECASE)  # slashes may get lost on the way
 
 _WIDTHS = (16, 32, 48, 64, 96, 128, 256, 384, 640, 750, 828, 1080, 1200, 1920, 2048, 3840)
@@ -127,7 +126,7 @@ class Ipx(Parameters):
             rest = path.removeprefix("/").removeprefix(beginning.strip("/"))
             if rest != path.removeprefix("/"):
                 path = f"{target.rstrip('/')}/{rest.lstrip('/')}"
-        if not _SCHEME.match(path):
+        if not SCHEME.match(path):
             path = self.base_url + path.lstrip("/")
         with refusing():
-            return source_of(f"{path}?{query}" if query and _SCHEME.match(path) else path)
+            return source_of(f"{path}?{query}" if query and SCHEME.match(path) else path)

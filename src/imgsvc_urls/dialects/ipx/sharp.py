@@ -14,7 +14,6 @@ from imgsvc_urls.dialects.building import half_up
 from imgsvc_urls.dialects.ipx.modifiers import ALIASES, Modifier
 from imgsvc_urls.errors import DialectError
 
-_ORIENTATIONS = {0: 1, 90: 6, 180: 3, 270: 8}
 _JPEG_FACTORS = (8, 4, 2)
 
 
@@ -157,7 +156,7 @@ def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
     Raises:
         DialectError: the calls cannot be done together.
     """
-    orientation = turns.then(calls.orientation, _ORIENTATIONS[calls.turn])
+    orientation = turns.then(calls.orientation, turns.of_angle(calls.turn) or 1)
     first = calls.turns_first
     size = turns.turned(calls.size, orientation) if first else calls.size
     if first and calls.angle:

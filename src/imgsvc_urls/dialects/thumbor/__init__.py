@@ -19,14 +19,14 @@ from imgsvc_core.spec import Spec, Trim
 from imgsvc_core.spec.declare import Parameters, declared, param
 from imgsvc_core.spec.kinds import Integer, Text
 from imgsvc_urls.dialects import Document, ForeignDelivery, ForeignRequest, ForeignUrl
-from imgsvc_urls.dialects.building import refusing
+from imgsvc_urls.dialects.building import Smart, refusing
 from imgsvc_urls.dialects.reading import Array, TextTable, accepted_formats, texts
 from imgsvc_urls.dialects.thumbor.encoding import MEDIA_TYPES, Encoding, named_format
 from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
 from imgsvc_urls.dialects.thumbor.geometry import FocalArea
 from imgsvc_urls.dialects.thumbor.meta import document
 from imgsvc_urls.dialects.thumbor.path import UNSAFE, Parts, extracted, sign, split, verified
-from imgsvc_urls.dialects.thumbor.request import Smart, drawn, focal_areas, request_of, trim_of
+from imgsvc_urls.dialects.thumbor.request import drawn, focal_areas, request_of, trim_of
 from imgsvc_urls.dialects.thumbor.sources import RegularExpression, find_source
 from imgsvc_urls.errors import DialectError, SourceRefused
 

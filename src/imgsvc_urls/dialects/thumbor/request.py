@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -12,14 +12,12 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Spec, Trim
-from imgsvc_urls.dialects.building import built, cut, stretched
+from imgsvc_urls.dialects.building import Smart, built, cut, stretched
 from imgsvc_urls.dialects.thumbor.drawing import Drawing
 from imgsvc_urls.dialects.thumbor.encoding import Encoding, named_format
 from imgsvc_urls.dialects.thumbor.filters import Filter
 from imgsvc_urls.dialects.thumbor.geometry import FocalArea, Layout, layout, mirrored
 from imgsvc_urls.dialects.thumbor.path import Parts
-
-Smart = Literal["none", "face", "faces", "smart"]
 
 OF_GIFS = ("cover", "extract_focal", "focal", "max_age", "no_upscale", "stretch")
 """The filters that thumbor applies to GIFs. It leaves out the others."""
