@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,15 @@ AS_LARGE = {"output": {"format": "webp"}}
 def running(tmp_path: Path) -> Iterator[Cluster]:
     with cluster_of(2, tmp_path / "cluster") as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _connecting_ended() -> Iterator[None]:
+    """Wait for clients that were given up: they share an event loop with the next one, and end it."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "imgsvc-cluster-connect":
+            thread.join()
 
 
 def go(tmp_path: Path, address: str, spec: dict[str, Any] = SPEC, **options: Any) -> Summary:
