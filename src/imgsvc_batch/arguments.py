@@ -322,9 +322,7 @@ class Batch:
         )
 
     def fingerprint(self, job: Job) -> str:
-        """Return a digest of the specs, watermarks, names and target: all that decides what is done to each
-        input.
-        """
+        """Return a digest of what decides what is done to each input: specs, watermarks, names, target."""
         parts = [f"{name}={spec.digest}" for name, spec in sorted(self.variants.items())]
         parts += [f"{id}={hashlib.sha256(data).hexdigest()}" for id, data in sorted(job.watermarks.items())]
         # A folder that was moved together with its manifest is the same target.

@@ -115,9 +115,7 @@ def _connect(address: str) -> Any:
 
 
 def facts() -> Mapping[str, str]:
-    """Return the facts that must be the same on every worker: the version, and the formats it reads and
-    writes.
-    """
+    """Return the facts that must be the same on every worker: version, and formats read and written."""
     import imgsvc_core
     from imgsvc_core.formats import availability
 

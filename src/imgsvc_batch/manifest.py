@@ -238,9 +238,7 @@ class Manifest:
         self._db.executemany("DELETE FROM inputs WHERE id = ?", rows)
 
     def has_run(self, source: str, fingerprint: str) -> bool:
-        """Return True if a batch with this fingerprint was run on this source, or if no batch was run at
-        all.
-        """
+        """Return True if a batch with this fingerprint was run on this source, or no batch at all."""
         row = self._db.execute(
             "SELECT count(*), coalesce(sum(source = ? AND fingerprint = ?), 0) FROM batches",
             (source, fingerprint),
@@ -296,9 +294,7 @@ class Manifest:
         return Totals(inputs=inputs, done=done, failed=failed, bytes_in=bytes_in, bytes_out=bytes_out)
 
     def reasons(self, *, keys: int = 5) -> list[Reason]:
-        """Return the errors of failed inputs, most frequent first. Messages that differ only in names and
-        numbers are one error.
-        """
+        """Return the errors of failed inputs, most frequent first. Names and numbers make no difference."""
         found: dict[tuple[str, str], Reason] = {}
         for key, error, message in self.failures():
             without_name = message.replace(f"{PurePosixPath(key).name}'", "'")  # it may hold quotes

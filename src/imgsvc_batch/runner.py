@@ -374,9 +374,7 @@ class _Run:
             self._collect([future for future in finished if future.exception() is None])
 
     def _forget_gone(self) -> None:
-        """Forget inputs that failed and no longer exist. Inputs below folders that cannot be listed may
-        exist.
-        """
+        """Forget inputs that failed and no longer exist. Those below unlistable folders may exist."""
         unlisted = tuple(self._unlisted)
         gone = [known.id for key, known in self._missing.items() if not key.startswith(unlisted)]
         if gone:

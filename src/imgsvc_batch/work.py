@@ -56,9 +56,7 @@ class Job:
 
     @property
     def at_once(self) -> int:
-        """Return the number of inputs that a worker holds at a time: it computes one, and reads or writes
-        the others.
-        """
+        """Return how many inputs a worker holds at a time: it computes one, and transfers the others."""
         return _REMOTE_AT_ONCE if self.remote else 1
 
     def grace(self, inputs: int) -> float:

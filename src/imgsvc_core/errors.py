@@ -253,9 +253,7 @@ class EncodingFailed(ImgsvcError):
 
 
 class MachineFailed(ImgsvcError):
-    """The machine lacks a resource that the work needs, such as open files or processes. The image is not at
-    fault.
-    """
+    """The machine lacks what the work needs, such as open files or processes. The image is not at fault."""
 
     slug = "machine_failed"
 

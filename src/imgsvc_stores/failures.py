@@ -87,9 +87,7 @@ def _in_one_line(text: str) -> str:
 
 
 def connection_failed(spec: StoreSpec, error: BaseException) -> TargetError:
-    """Return the error of a failed connection. A host that is unknown, for example of a wrong region, counts
-    as a refusal.
-    """
+    """Return the error of a failed connection: a refusal if the host is unknown, as of a wrong region."""
     lookup = first_cause(error, socket.gaierror)
     if lookup is not None and lookup.errno != socket.EAI_AGAIN:
         return refused(spec, "UnknownHost", "no server has the name that belongs to its region or account")

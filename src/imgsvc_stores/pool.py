@@ -83,9 +83,7 @@ class StorePool:
             await self._shrink()
 
     async def _pace(self) -> None:
-        """Let one caller continue in each round of the event loop. Signing many requests at once would block
-        it.
-        """
+        """Let one caller continue in each round of the event loop. Many at once would block it."""
         async with self._gate:
             await asyncio.sleep(0)
 

@@ -80,9 +80,7 @@ def _serve(inbox: _Inbox) -> None:
 
 
 def _do(inbox: _Inbox, work: Callable[[], Any], report: Report) -> None:
-    """Do the work. The thread is marked idle before it reports, because the receiver may submit more work at
-    once.
-    """
+    """Do the work. The thread is idle before it reports, as the receiver may submit more at once."""
     try:
         result = work()
     except BaseException as error:

@@ -227,9 +227,7 @@ class _Watchdog:
 
     @contextlib.contextmanager
     def watching(self, deadline: Deadline, end: float) -> Iterator[None]:
-        """Stop the work that the deadline watches at ``end`` of the monotonic clock, unless the block has
-        finished.
-        """
+        """Stop what the deadline watches at ``end`` of the monotonic clock, unless the block has finished."""
         with self._changed:
             if not self._runs:
                 start_thread(self._watch, name="imgsvc-watchdog")
@@ -275,9 +273,7 @@ def _looks_stopped(error: Exception) -> bool:
 
 
 def check_time() -> None:
-    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. Work of many steps calls this
-    between them.
-    """
+    """Raise `TimeLimitExceeded` if the time of the work in this thread is up. Long work calls this often."""
     deadline: Deadline | None = getattr(_current, "deadline", None)
     if deadline is not None:
         deadline.check()

@@ -86,9 +86,7 @@ def _forget_variables(error: BaseException, handled: BaseException | None) -> No
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return True if a frame is the library's and may be cleared. Frames of waiting coroutines may not:
-    clearing them ends the coroutine.
-    """
+    """Return True if a frame is the library's. Those of coroutines stay, as clearing ends a coroutine."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in _OURS and not frame.f_code.co_flags & (
         inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -30,8 +30,7 @@ def _guard() -> None:
 
     pyvips.cache_set_max(0)
     if pyvips.API_mode:
-        # The default handler prints a traceback if a message is not UTF-8, which happens with names of
-        # profiles.
+        # The default handler prints a traceback if a message, such as a profile's name, is not UTF-8.
         pyvips.ffi.def_extern(name="_log_handler_callback")(lambda domain, level, message, data: None)
     pyvips.operation_block_set("VipsForeignLoad", True)
     for row in FORMATS.values():

@@ -50,9 +50,7 @@ class Machine:
 
     @property
     def cores(self) -> int:
-        """Return how many processes can be busy. A part of a core counts as one, so that the whole quota is
-        used.
-        """
+        """Return how many processes can be busy. A part of a core counts as one, to use the whole quota."""
         return self.cpus if self.cpu_quota is None else max(1, min(self.cpus, math.ceil(self.cpu_quota)))
 
     def pool(

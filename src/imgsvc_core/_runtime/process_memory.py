@@ -82,9 +82,7 @@ def error_of(cause: Cause) -> ImgsvcError:
 
 
 def _threads_can_start() -> bool:
-    """Try to start as many threads as a picture takes. If they cannot be started, libvips crashes, because
-    it does not check.
-    """
+    """Try to start as many threads as a picture takes. libvips does not check, and would crash."""
     end, threads = threading.Event(), []
     try:
         for _ in range(_THREADS):
@@ -145,9 +143,7 @@ def _naming_shortage(needed: int) -> Iterator[None]:
 
 
 def bytes_left() -> int | None:
-    """Return how many more bytes this process may allocate, or None if only the machine limits it, or if the
-    process may not know.
-    """
+    """Return how many more bytes this process may allocate, or None without a limit that it knows."""
     limits = {_SIZE: resource.RLIMIT_AS, _DATA: resource.RLIMIT_DATA}
     soft = {field: resource.getrlimit(limit)[0] for field, limit in limits.items()}
     bounded = {field: most for field, most in soft.items() if most != resource.RLIM_INFINITY}

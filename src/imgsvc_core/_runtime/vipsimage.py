@@ -43,9 +43,7 @@ def limit_threads(image: pyvips.Image, threads: int | None) -> None:
 
 
 def field_names(image: pyvips.Image) -> list[str]:
-    """Return the names of all fields. Some names hold keywords of PNG in any encoding; their bytes become
-    surrogates.
-    """
+    """Return the names of all fields. Bytes of PNG keywords in other encodings become surrogates."""
     names = pyvips.vips_lib.vips_image_get_fields(image.pointer)
     found: list[str] = []
     while names[len(found)] != pyvips.ffi.NULL:

@@ -60,9 +60,7 @@ def _be_ended_first() -> None:
 
 
 def preload() -> None:
-    """Import the library with the code of all formats in a process that forks workers. The workers inherit
-    it.
-    """
+    """Import the library with the code of all formats in a process that forks workers, which inherit it."""
     import numpy.ma  # noqa: F401  (numpy.unique imports it)
     from PIL import AvifImagePlugin, Image, WebPImagePlugin  # noqa: F401
 

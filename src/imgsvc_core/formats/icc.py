@@ -75,9 +75,7 @@ def matrix_profile(profile: bytes, values: int) -> MatrixProfile | None:
 
 
 def _matrix_tags(profile: bytes) -> dict[bytes, bytes] | None:
-    """Return the tags of a profile for RGB or gray, or None if it has tables, which readers use rather than
-    the matrix.
-    """
+    """Return the tags of a profile for RGB or gray, or None if it has tables, which readers prefer."""
     if profile[16:24] not in (b"RGB XYZ ", b"GRAYXYZ "):
         return None
     tags = dict(_tags(profile))
@@ -121,9 +119,7 @@ def _light(curve: bytes) -> Light:
 
 
 def _table(curve: bytes) -> Light:
-    """Return a sampled curve (10.6). A curve without samples is the identity, and a single sample is an
-    exponent.
-    """
+    """Return a sampled curve (10.6). Without samples it is the identity; a single one is an exponent."""
     (count,) = struct.unpack_from(">I", curve, 8)
     if count == 0:
         return lambda value: value
@@ -141,9 +137,7 @@ def _table(curve: bytes) -> Light:
 
 
 def _formula(curve: bytes) -> Light:
-    """Return (a x + b)^g + e from d on, and c x + f below (10.18). Formulas of the first kinds have fewer
-    numbers.
-    """
+    """Return (a x + b)^g + e from d on, and c x + f below (10.18). First kinds have fewer numbers."""
     (kind,) = struct.unpack_from(">H", curve, 8)
     numbers = _fixed(curve, 12, _FORMULAS[kind])
     g, (a, b) = numbers[0], numbers[1:3] or (1.0, 0.0)

@@ -18,9 +18,7 @@ _NOISE_WINDOW = 3  # pixels, in which libvips takes the median to leave noise ou
 
 
 def enclosed_by_libvips(image: pyvips.Image, trim: Trim) -> Box:
-    """Return the box that libvips finds within the border of the first frame, or all of the frame if it
-    finds none.
-    """
+    """Return the box that libvips finds within the border of the first frame, or all of the frame."""
     image = image.colourspace("srgb")
     if image.hasalpha():
         image = image.flatten(background=_MAGENTA)

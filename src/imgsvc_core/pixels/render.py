@@ -42,9 +42,7 @@ _BOX_OF = "layers.laying:box_of"
 
 @frozen
 class Rendered:
-    """The picture of a plan, left and top of what each smart crop kept, and the boxes of layers by path, in
-    pixels of the plan.
-    """
+    """The picture of a plan, the corners of its smart crops, and the boxes of its layers by path."""
 
     image: pyvips.Image | Raster
     regions: tuple[tuple[int, int], ...]

@@ -93,9 +93,7 @@ def resample(
 
 
 def reduce_in_array(image: pyvips.Image, have: Size, want: Size) -> pyvips.Image | None:
-    """Reduce few pixels of 8 bits to the same samples as `resample`. Return None for others, and if NumPy
-    does not pay.
-    """
+    """Reduce few pixels of 8 bits as `resample` does. Return None for others, or if NumPy does not pay."""
     if not reduces_in_array(have, want) or samples_of(image) != "uchar":
         return None
     if not numpy_pays(have.width * have.height):
@@ -214,9 +212,7 @@ def _reduce_exactly(image: pyvips.Image, operation: str, factor: float) -> pyvip
 
 
 def _at_once(side: int, factor: float) -> bool:
-    """Return True if libvips can reduce a side by a factor in one pass, or if two passes would take much
-    longer.
-    """
+    """Return True if libvips can reduce a side in one pass, or if two passes would take much longer."""
     return factor <= 2 * _FIRST_FACTOR or (factor <= _MOST_REDUCTION and side + 2 * factor <= _LONGEST)
 
 

@@ -336,9 +336,7 @@ def _check_sizes(
 
 
 def _streams(steps: Iterable[PlannedStep]) -> bool:
-    """Return True if all steps before the first resampling, or all steps if there is no resampling, read
-    lines in order.
-    """
+    """Return True if all steps before the first resampling read lines in order; without one, all steps."""
     for planned in steps:
         if isinstance(planned.step, Resample):
             return True

@@ -84,9 +84,7 @@ def exact_formats(
 
 
 def is_photograph(info: ImageInfo, steps: Iterable[PlannedStep]) -> bool:
-    """Return True if a source stores color at a lower resolution, which only photographs do, and no step
-    makes it a graphic.
-    """
+    """Return True if color has a lower resolution, as in photographs only, and no step makes a graphic."""
     return info.subsample not in (None, "4:4:4") and not any(planned.traits.stylizes for planned in steps)
 
 

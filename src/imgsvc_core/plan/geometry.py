@@ -246,9 +246,7 @@ def _inside(size: Size, width: int | None, height: int | None, *, upscale: bool)
 
 
 def _at_least(scaled: Size, size: Size, resize: Resize) -> Size:
-    """Return the size that a picture of ``size`` is scaled to, or a larger one that has the smallest allowed
-    sides.
-    """
+    """Return the size that a picture is scaled to, or a larger one with the smallest allowed sides."""
     least = resize.min_width or 0, resize.min_height or 0
     if scaled.width >= least[0] and scaled.height >= least[1]:
         return scaled

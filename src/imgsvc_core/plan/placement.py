@@ -66,9 +66,7 @@ def watermark_size(mark: tuple[int, int], image: tuple[int, int], watermark: Wat
 
 
 class Tiles(NamedTuple):
-    """The places of a picture repeated along one axis: in steps from ``start``, each with some room before
-    it.
-    """
+    """The places of a picture repeated along one axis, from ``start`` on, each with room before it."""
 
     start: int
     step: int
@@ -79,9 +77,7 @@ class Tiles(NamedTuple):
 def watermark_tiles(
     mark: tuple[int, int], image: tuple[int, int], watermark: Watermark
 ) -> tuple[Tiles, Tiles]:
-    """Return the places of a watermark across and down a picture. Parts outside of the picture are to be
-    clipped.
-    """
+    """Return the places of a watermark across and down a picture, which clips what lies outside."""
     left, top = watermark_position(mark, image, watermark)
     kinds = watermark.tiles_x, watermark.tiles_y
     across = _tiles(kinds[0], mark[0], image[0], start=left, gap=watermark.offset_x)

@@ -72,9 +72,7 @@ class Plan:
         return self.original == "always" and self.save[0].format != self.info.format
 
     def faces_in_result(self, regions: Iterable[tuple[int, int]]) -> tuple[Face, ...] | None:
-        """Return the faces that the result shows. ``regions`` are left and top of the parts that smart crops
-        kept.
-        """
+        """Return the faces in the result. ``regions`` are left and top of the parts that smart crops kept."""
         if self.faces is None:
             return None
         faces, places, followed = self.faces, iter(regions), True

@@ -1,6 +1,4 @@
-"""Mirrorings and quarter turns as the eight EXIF orientations, and the crops before them that equal crops
-after them.
-"""
+"""Mirrorings and quarter turns as EXIF orientations, and crops before them that equal crops after."""
 
 from __future__ import annotations
 

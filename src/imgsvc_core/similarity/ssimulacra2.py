@@ -249,9 +249,7 @@ def _edges_changed(x: _Floats, mean_x: _Floats, y: _Floats, mean_y: _Floats) -> 
 def _scales_of(
     pixels: NDArray[np.uint8], wanted: Sequence[Mapping[int, object]]
 ) -> Iterator[dict[int, _Floats]]:
-    """Yield the planes X, Y and B of a picture that are wanted of each scale, with margins of zeros at the
-    left and right.
-    """
+    """Yield the wanted planes X, Y and B of each scale, with margins of zeros at the left and right."""
     last = max((number for number, channels in enumerate(wanted) if channels), default=-1)
     linear = _linear(pixels) if last >= 0 else np.empty(0, np.float32)
     for number, channels in enumerate(wanted):

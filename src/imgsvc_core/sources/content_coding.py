@@ -232,9 +232,7 @@ def _open_zlib(first: int) -> _Decompressor:
 
 
 def _open_deflate(first: int) -> _Decompressor:
-    """By the standard, deflate has the header of zlib. Often it has no header, and sometimes the header of
-    gzip.
-    """
+    """By the standard, deflate has a header of zlib. Often it has none, and sometimes that of gzip."""
     has_header = first & 0xF in (_DEFLATED, _GZIPPED)
     return _open_zlib(first) if has_header else _Zlib(-zlib.MAX_WBITS)
 

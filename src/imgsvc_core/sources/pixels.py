@@ -186,9 +186,7 @@ def of_pillow(source: PIL.Image.Image, limits: Limits) -> PillowPixels:
 
 
 def _frames(source: PIL.Image.Image) -> tuple[int, int]:
-    """Return the number of the first frame, and the number of frames. An animated PNG may begin with a
-    still.
-    """
+    """Return the number of the first frame, and of all frames. An animated PNG may begin with a still."""
     if source.format not in _ANIMATIONS_OF_PILLOW:
         return 0, 1
     first = int(getattr(source, "default_image", False))
@@ -213,9 +211,7 @@ def _strip(source: PIL.Image.Image, first: int, count: int) -> tuple[npt.NDArray
 
 
 def _plays(animation: PIL.Image.Image) -> int:
-    """Return how often an animation of Pillow plays, or 0 for ever. For GIF, Pillow tells the repetitions
-    after the first time.
-    """
+    """Return how often an animation of Pillow plays, or 0 for ever. Of GIF, Pillow tells repetitions."""
     loop = animation.info.get("loop")
     if loop is None:
         return 1

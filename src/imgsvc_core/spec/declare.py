@@ -90,9 +90,7 @@ class Param:
         return self.default is REQUIRED
 
     def expected(self, title: str, value: object = None) -> str:
-        """Return the sentence that says what the parameter must be, instead of a value, for an operation with
-        this title.
-        """
+        """Return what the parameter must be, in a sentence about an operation with this title."""
         return f"{title} '{self.name}' parameter must be {self.kind.expectation_of(value)}"
 
     @property
@@ -381,9 +379,7 @@ class Operation(Parameters):
 
     @property
     def is_neutral(self) -> bool:
-        """Return True if the operation changes nothing, which means that all parameters that have a neutral
-        value are set to it.
-        """
+        """Return True if all parameters that have a neutral value have it, so that nothing changes."""
         marked = [param for param in self._params.values() if param.neutral is not None]
         return bool(marked) and all(getattr(self, param.attribute) == param.neutral for param in marked)
 

@@ -56,18 +56,14 @@ class LightnessSharpen(Filter):
 
 @declared
 class Mosaic(Filter):
-    """Show the picture in square cells from the top left corner. Cells over the edge are filled by
-    mirroring.
-    """
+    """Show the picture in square cells from the top left. Cells over the edge are filled by mirroring."""
 
     cell: int = param("Side of the cells.", Integer(1, _LARGEST_SIDE), unit="pixels", neutral=1)
 
 
 @declared
 class ColorMatrix(Filter):
-    """Replace each channel by a weighted sum of red, green and blue, plus an offset; an offset of 1 is
-    white.
-    """
+    """Replace each channel by a weighted sum of red, green and blue, plus an offset. White is 1."""
 
     red: tuple[float, ...] = param("Weights for red.", Several(4, FACTOR))
     green: tuple[float, ...] = param("Weights for green.", Several(4, FACTOR))

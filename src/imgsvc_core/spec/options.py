@@ -63,9 +63,7 @@ class Shorthand:
 
 
 def typed(param: Param, value: str | bool) -> Any:
-    """Return a value of a parameter with its type in JSON. A text that has no such type is left to the
-    parser.
-    """
+    """Return a value of a parameter with its type in JSON. Other texts are left to the parser."""
     match param.kind:
         case Integer() | Number():  # a word stays one
             return _number(value)

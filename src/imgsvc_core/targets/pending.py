@@ -62,9 +62,7 @@ class Pending:
         return self.picture
 
     def save_as(self, target: Target) -> bool:
-        """Write the pixels in the format that the suffix of a target names. Return False if the request names
-        another one.
-        """
+        """Write the pixels in the format of a target's suffix. Return False if the request names a format."""
         if self.convert is not None:
             self.convert(self.picture, target)
         return self.convert is not None

@@ -1,6 +1,4 @@
-"""The parent process: it accepts connections, hands them to listening processes, and replaces those that die
-or hang.
-"""
+"""The parent process: it hands connections to listening processes, and replaces those that die or hang."""
 
 from __future__ import annotations
 

@@ -93,10 +93,7 @@ list_all = Owned(ApiKeyRow, ApiKey).list_all
 
 @writing
 def rotate(connection: Connection, key_id: str, *, grace: timedelta, now: datetime) -> NewKey | None:
-    """Give a key a new secret. The present one works for a grace period.
-
-    Return None if the key does not exist.
-    """
+    """Give a key a new secret. The present one works on for a while. Return None if there is no such key."""
     secret = _new_secret()
     change = _unrevoked(update(ApiKeyRow), key_id).values(
         digest=digest_of(secret),

@@ -14,17 +14,13 @@ _MOST_REFUSAL_BYTES = 2**16
 """The most bytes that are read of an error response. Codes and reasons take some hundred bytes."""
 
 _MOST_ANSWER_BYTES = 2**20
-"""The most bytes that are read of other responses. The longest ones hold a token and all addresses of an
-account.
-"""
+"""The most bytes that are read of other responses. The longest hold a token and many addresses."""
 
 _CHUNK_BYTES = 2**18
 
 
 class Body(aiohttp.Payload):
-    """Bytes that are sent in chunks without a copy. Bodies of aiohttp itself either copy or do not send
-    chunks.
-    """
+    """Bytes that are sent in chunks without a copy. Bodies of aiohttp copy, or send no chunks."""
 
     def __init__(self, data: bytes, content_type: str = "application/octet-stream") -> None:
         super().__init__(data, content_type=content_type)

@@ -78,9 +78,7 @@ def tracks_of(reader: HeaderReader, movie: FileBox) -> Iterator[FileBox]:
 
 
 def descriptions(reader: HeaderReader) -> tuple[list[FileBox], list[FileBox]]:
-    """Return the boxes that list the items of tracks, and those that hold other descriptions of movies, or
-    tracks of sound and of texts.
-    """
+    """Return the boxes that list the items of tracks, and those with other descriptions."""
     movie = read_movie(reader)
     if movie is None:
         return [], []

@@ -18,9 +18,7 @@ _BEFORE_PREVIEW = _ADOBE_LENGTH = 12
 
 
 def rewrite(picture: Jpeg, policy: MetadataPolicy) -> bytes:
-    """Return the file without segments that neither pixels nor their colors need, and without what follows
-    its end.
-    """
+    """Return the file without segments that its pixels and colors do not need, and without what follows."""
     data = bytes(with_end(picture).source.buffer())
     segments = picture.header.segments
     blocks = _blocks(picture, data) if policy == "copyright" else Blocks()

@@ -23,9 +23,7 @@ _MOST = 8_000_000  # bytes of a block, compressed or not; libpng leaves out larg
 
 
 def read_blocks(reader: HeaderReader) -> dict[str, bytes]:
-    """Return the first block of each kind by libvips' name, without damaged ones and those after a wrong
-    length.
-    """
+    """Return the first block of each kind by libvips' name, without damaged ones and what follows these."""
     blocks: dict[str, bytes] = {}
     with contextlib.suppress(CorruptImage):
         for chunk in read_chunks(reader):

@@ -16,9 +16,7 @@ _KEPT = frozenset(
 
 
 def rewrite(picture: Png | Apng, policy: MetadataPolicy) -> bytes:
-    """Return the file without chunks that neither pixels nor their colors need, and without what follows its
-    end.
-    """
+    """Return the file without chunks that its pixels and colors do not need, and without what follows."""
     found = read_blocks(picture.header_reader) if policy == "copyright" else {}
     kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, picture.info.orientation)
     pieces = [SIGNATURE]

@@ -17,9 +17,7 @@ _ALPHA = 0x10
 
 
 def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
-    """Return the file without chunks that neither pixels nor their colors need, and without what follows its
-    end.
-    """
+    """Return the file without chunks that its pixels and colors do not need, and without what follows."""
     reader, info = picture.header_reader, picture.info
     end = 8 + reader.unpack("<I", 4)[0]
     places = [(kind, start, length) for kind, start, length in read_chunks(reader, FIRST_CHUNK, end)]

@@ -12,9 +12,7 @@ from imgsvc_core.spec.internal import ColorMatrix, ColorOverlay
 
 
 def color_matrix(image: pyvips.Image, filter: ColorMatrix) -> pyvips.Image:
-    """Replace each channel by a weighted sum of red, green and blue, plus an offset; an offset of 1 is
-    white.
-    """
+    """Replace each channel by a weighted sum of red, green and blue, plus an offset. White is 1."""
     image = to_rgb(image)
     rows = (filter.red, filter.green, filter.blue)
     weights, offsets = [list(row[:3]) for row in rows], [row[3] * white(image) for row in rows]

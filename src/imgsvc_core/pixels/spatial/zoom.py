@@ -10,9 +10,7 @@ from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import filtered_premultiplied, is_deep
 
 _DEPTH = 0.2
-"""The part of the distance to the center that a pixel travels at value 100; chosen by looking at
-photographs.
-"""
+"""The part of the distance to the center that a pixel travels at value 100; chosen by eye."""
 
 _STEP = 1.5
 """Distance in pixels, at the corners, of two samples of a streak."""

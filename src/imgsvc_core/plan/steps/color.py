@@ -87,9 +87,7 @@ class Recolor(Step):
 
 @functools.lru_cache(maxsize=256)
 def recoloring(operations: tuple[ColorStep, ...], *, enhance: bool, gray: bool) -> Recolor:
-    """Return the step of color operations. Equal ones share a step, because many pictures often have the
-    same request.
-    """
+    """Return the step of color operations. Equal ones share a step: many pictures have one request."""
     return Recolor(operations, enhance, gray)
 
 
