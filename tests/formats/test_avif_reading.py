@@ -97,6 +97,16 @@ def test_halved_colors_beside_transparency_are_as_exact() -> None:
     assert np.abs(multiplied - straight).mean() < 3
 
 
+def test_damaged_metadata_refuse_no_picture() -> None:
+    exif = Image.Exif()
+    exif[0x013B] = "Ansel"
+    data = _avif(_photo(), exif=exif)
+    block = exif.tobytes().removeprefix(b"Exif\0\0")
+    assert data.count(block) == 1
+    damaged = data.replace(block, b"??" + block[2:])
+    assert np.abs(_pixels(damaged) - _pixels(data)).mean() < 1
+
+
 def _deep() -> bytes:
     wide = vips(np.asarray(_photo())).cast("ushort") * 257
     return bytes(wide.copy(interpretation="rgb16").heifsave_buffer(compression="av1", bitdepth=10, effort=0))

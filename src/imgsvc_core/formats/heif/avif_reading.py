@@ -50,8 +50,10 @@ def suits(picture: Heif) -> bool:
     )
 
 
-def decoded(picture: Heif) -> pyvips.Image:
-    """Return the pixels, upright and with straight alpha.
+def decoded(picture: Heif) -> pyvips.Image | None:
+    """Return the pixels, upright and with straight alpha; None if the decoder does not open the file.
+
+    It refuses metadata and boxes that others bear.
 
     Raises:
         CorruptImage: the file is damaged or cut short.
@@ -60,7 +62,10 @@ def decoded(picture: Heif) -> pyvips.Image:
     with decoder("avif"):
         from PIL.AvifImagePlugin import AvifImageFile
 
-        opened = AvifImageFile(io.BytesIO(picture.source.read()))
+        try:
+            opened = AvifImageFile(io.BytesIO(picture.source.read()))
+        except (RuntimeError, SyntaxError, ValueError):
+            return None
         pixels = opened.convert("RGBA" if picture.info.alpha else "RGB").tobytes()
     image = pyvips.Image.new_from_memory(pixels, *opened.size, 4 if picture.info.alpha else 3, "uchar")
     image = image.copy(interpretation="srgb")

@@ -36,9 +36,9 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
 def _read_by_libvips(picture: Heif, settings: LoadSettings) -> pyvips.Image:
     source, turn = _without_turn(picture)
     image = still(open_lazily("heif", source, settings, fail_on="error"))
-    if avif_reading.suits(picture):
-        lent = {name: blob(image, name) for name in (PROFILE, EXIF, XMP)}
-        image = attach(avif_reading.decoded(picture), lent)
+    pixels = avif_reading.decoded(picture) if avif_reading.suits(picture) else None
+    if pixels is not None:
+        image = attach(pixels, {name: blob(image, name) for name in (PROFILE, EXIF, XMP)})
     else:
         image = image.copy_memory().rot(turn) if turn != NO_TURN else image
         bits = image.get("bits-per-sample") if has(image, "bits-per-sample") else 8
