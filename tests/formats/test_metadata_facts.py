@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -206,6 +207,40 @@ def test_iptc_of_any_tiff_is_read(order: str, kind: int, swapped: bool) -> None:
     for format in ("jpg", "tiff"):
         with Image.open(io.BytesIO(_result(format, "copyright", _tiff(stored, order, kind)))) as picture:
             assert (IptcImagePlugin.getiptcinfo(picture) or {})[2, 80] == b"Ann Lo"
+
+
+def _resources() -> bytes:
+    """Photoshop's resources: a large one, and the name of the author."""
+    records = struct.pack(">BBBH", 0x1C, 2, 80, 6) + b"Ann Lo" + bytes(1)
+    return b"".join(
+        b"8BIM" + struct.pack(">HHI", number, 0, len(content)) + content
+        for number, content in ((0x040C, bytes(300)), (0x0404, records), (0x03ED, bytes(16)))
+    )
+
+
+@pytest.mark.parametrize("cuts", [[], [100], [312], [316, 330], [10, 20, 320]])
+@pytest.mark.parametrize("pixels", ["baseline", "progressive"])
+def test_resources_of_photoshop_may_fill_several_segments(cuts: list[int], pixels: str) -> None:
+    stored = _resources()
+    parts = (stored[start:end] for start, end in itertools.pairwise([0, *cuts, len(stored)]))
+    segments = b"".join(
+        b"\xff\xed" + struct.pack(">H", len(part) + 16) + b"Photoshop 3.0\0" + part for part in parts
+    )
+    source = pillow(photo(), "JPEG", progressive=pixels == "progressive")
+    for format in ("jpg", "tiff"):
+        data = _result(format, "copyright", source[:2] + segments + source[2:])
+        with Image.open(io.BytesIO(data)) as picture:
+            assert (IptcImagePlugin.getiptcinfo(picture) or {})[2, 80] == b"Ann Lo"
+
+
+def test_iptc_among_the_resources_in_a_tiff_is_read() -> None:
+    import tifffile
+
+    file, stored = io.BytesIO(), _resources()
+    extra = [(34377, 1, len(stored), stored, True)]
+    tifffile.imwrite(file, photo(), photometric="rgb", extratags=extra, metadata=None)
+    with Image.open(io.BytesIO(_result("jpg", "copyright", file.getvalue()))) as picture:
+        assert (IptcImagePlugin.getiptcinfo(picture) or {})[2, 80] == b"Ann Lo"
 
 
 def test_iptc_after_a_record_of_an_extended_length_is_read() -> None:

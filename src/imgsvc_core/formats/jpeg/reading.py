@@ -9,14 +9,15 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import limit_threads, size_of
 from imgsvc_core.errors import UnsupportedFormat
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import CODED_MARKER, Density
+from imgsvc_core.formats.jpeg.header import APP13, CODED_MARKER, Density
 from imgsvc_core.formats.jpeg.padding import without_padding
 from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.jpeg.sound_header import with_sound_header
 from imgsvc_core.formats.jpeg.turbojpeg import decoded
+from imgsvc_core.formats.metadata import IPTC, PHOTOSHOP
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import open_lazily, with_pixels
+from imgsvc_core.formats.vips import attach, open_lazily, with_pixels
 
 # Encoders write about ten. Each scan goes over all of the picture again, however few bytes it has.
 _MOST_SCANS = 100
@@ -49,7 +50,19 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
         raster = _raster(pixels, header.density)
         return raster if settings.array else _cropped(raster.to_vips(), size)
     image = open_lazily("jpeg", source, settings, shrink=shrink, fail_on="warning")
+    image = attach(image, {IPTC: _resources(picture)}) if settings.metadata else image
     return image if pixels is None else _cropped(with_pixels(image, pixels), size_of(image))
+
+
+def _resources(picture: Jpeg) -> bytes | None:
+    """Return Photoshop's resources, such as IPTC, if they fill several segments. libvips takes the last."""
+    contents = (
+        picture.header_reader.read(*segment[1:])
+        for segment in picture.header.segments
+        if segment.marker == APP13
+    )
+    parts = [content.removeprefix(PHOTOSHOP) for content in contents if content.startswith(PHOTOSHOP)]
+    return b"".join(parts) if len(parts) > 1 else None
 
 
 def _shrink(settings: LoadSettings) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from imgsvc_core.formats.directory import EXIF_PREFIX
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment, is_metadata
+from imgsvc_core.formats.jpeg.header import APP13, CODED_MARKER, Segment, is_metadata
 from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.jpeg.segments import APP2, ICC, make_segment
 from imgsvc_core.formats.metadata import PHOTOSHOP, XMP_PREFIX, Blocks, beside_stored, segments_of
 from imgsvc_core.formats.settings import MetadataPolicy
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
-_APP0, _APP1, _APP13, _APP14 = 0xE0, 0xE1, 0xED, 0xEE
+_APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE
 _KEPT = {_APP0: b"JFIF\0", APP2: ICC, _APP14: b"Adobe"}
 _NO_PREVIEW = bytes(2)  # the size of the preview of JFIF, which follows
 _BEFORE_PREVIEW = _ADOBE_LENGTH = 12
@@ -72,5 +72,5 @@ def _blocks(picture: Jpeg, data: bytes) -> Blocks:
         ]
 
     exif, packets = contents(_APP1, EXIF_PREFIX), contents(_APP1, XMP_PREFIX)
-    records = b"".join(contents(_APP13, PHOTOSHOP))
+    records = b"".join(contents(APP13, PHOTOSHOP))
     return Blocks(next(iter(exif), None), next(iter(packets), None), records or None)

@@ -92,12 +92,16 @@ def _starting_with(source: ByteSource, page: Directory) -> ByteSource:
 
 
 def _iptc(page: Directory) -> bytes:
-    """Return the IPTC records. Records that are stored as numbers of four bytes may have been swapped."""
+    """Return the IPTC records, or Photoshop's resources, which may hold them.
+
+    Records that are stored as numbers of four bytes may have been swapped.
+    """
+    tag = exif.IPTC if exif.IPTC in page.entries else exif.PHOTOSHOP
     try:
-        records = page.content(exif.IPTC) if exif.IPTC in page.entries else b""
+        records = page.content(tag) if tag in page.entries else b""
     except CorruptImage:
         return b""
-    return records if records.startswith(IPTC_START) else swapped(records, 4)
+    return swapped(records, 4) if tag == exif.IPTC and not records.startswith(IPTC_START) else records
 
 
 def _complete(source: ByteSource, page: Directory) -> ByteSource:
