@@ -254,6 +254,11 @@ def test_filters(text: str, expected: list[dict[str, object]]) -> None:
     assert [item for item in found if "ground" not in item] == expected
 
 
+@pytest.mark.parametrize("text", ["padding()", "padding(red)"])
+def test_a_padding_without_widths_does_nothing(text: str) -> None:
+    assert filters(text, DRAWN) == filters("", DRAWN)
+
+
 def test_blurs() -> None:
     first, second = (filters(text)[0]["gaussian_blur"]["sigma"] for text in ("blur(8)", "blur(1,4)"))
     assert first == second

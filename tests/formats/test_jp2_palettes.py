@@ -140,6 +140,11 @@ def test_impossible_palettes_are_damage(wrong: dict[str, Any]) -> None:
         _read(_file(_COLORS, **wrong))
 
 
+def test_a_palette_deeper_than_files_may_be_is_damage() -> None:
+    with pytest.raises(CorruptImage, match="its palette is impossible"):
+        imgsvc.inspect(_file(_COLORS, bits=17))
+
+
 def test_other_color_spaces_are_refused() -> None:
     with pytest.raises(UnsupportedFormat, match="neither gray nor RGB"):
         _read(_file(_RGBA, space=_CMYK))

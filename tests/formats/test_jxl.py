@@ -385,6 +385,12 @@ def test_numbers_that_only_decoders_need_are_skipped(
     assert facts(changed).delays == (20, 50)
 
 
+@pytest.mark.parametrize("option", [17, 18], ids=["by frequency", "by bits"])
+def test_times_of_frames_in_several_passes(option: int) -> None:
+    data = libjxl.encode(list(frames(2)), distance=1.0, durations=[2, 5], options={option: 1}, **_ANIMATED)
+    assert facts(data).delays == (20, 50)
+
+
 @functools.cache
 def _whole() -> tuple[bytes, Any]:
     data = libjxl.encode(list(frames(3)), durations=[1, 2, 3], **_ANIMATED)
