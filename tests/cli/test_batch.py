@@ -14,10 +14,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from imgsvc_batch import Progress
 from imgsvc_cli import app, printing
 from imgsvc_cli.batch_display import _status
+from imgsvc_core import inspect
 from tests.batch.pictures import SPEC, VARIANTS, fill, results
 from tests.support import encoded, forked_python
 
@@ -450,6 +452,16 @@ def test_nothing_found_is_a_failure(folder: Path) -> None:
     assert done.returncode == 3
     assert "Source 'texts' holds no pictures; 1 other file was passed over: 1 .txt." in done.stderr
     assert run(folder, "in/*.gif", "out", "--spec", "spec.json", "--json").returncode == 3
+
+
+def test_a_batch_in_place_may_make_files_larger(folder: Path) -> None:
+    (folder / "small").mkdir()
+    photo = folder / "small" / "photo.jpg"
+    Image.fromarray(encoded.photo()).save(photo, quality=40)
+    assert run(folder, "small", "--in-place", "--quality", "95", "--quiet").returncode == 0
+    assert inspect(photo).quality == 40
+    assert run(folder, "small", "--in-place", "--quality", "95", "--no-if-smaller", "--quiet").returncode == 0
+    assert inspect(photo).quality == 95
 
 
 def test_in_place(folder: Path) -> None:

@@ -385,6 +385,12 @@ def test_numbers_that_only_decoders_need_are_skipped(
     assert facts(changed).delays == (20, 50)
 
 
+def test_times_beside_a_size_at_which_to_show() -> None:
+    size: dict[str, Any] = {"intrinsic_xsize": 30, "intrinsic_ysize": 20}
+    found = facts(libjxl.encode(list(frames(2)), durations=[2, 5], **_ANIMATED, **size))
+    assert (found.width, found.delays) == (frames(1).shape[2], (20, 50))
+
+
 @pytest.mark.parametrize("option", [17, 18], ids=["by frequency", "by bits"])
 def test_times_of_frames_in_several_passes(option: int) -> None:
     data = libjxl.encode(list(frames(2)), distance=1.0, durations=[2, 5], options={option: 1}, **_ANIMATED)
