@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -102,16 +101,3 @@ def test_a_codec_that_could_not_be_tried_is_none_that_lacks() -> None:
 )
 def test_why_a_process_ended(exit_code: int, short: bool, oom_killed: bool, cause: Cause) -> None:
     assert cause_of(exit_code, short=short, oom_killed=oom_killed) is cause
-
-
-def test_a_system_that_refuses_threads_is_at_fault_where_a_process_crashed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """libvips does not check whether they start."""
-
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert cause_of(-signal.SIGSEGV, short=False, oom_killed=False) is Cause.MACHINE
-    assert cause_of(1, short=False, oom_killed=False) is Cause.CRASH
