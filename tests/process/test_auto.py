@@ -55,6 +55,7 @@ def test_lines_that_only_png_holds_are_looked_at_too(height: int) -> None:
     assert (result.output.format, result.output.width, result.output.height) == ("png", 60_000, height)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("height", [1, 2, 50, 5_000])
 def test_a_graphic_one_pixel_wide_stays_exact(height: int) -> None:
     colors = np.array([(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)], np.uint8)

@@ -15,6 +15,7 @@ import pytest
 import pyvips
 
 import imgsvc_core as imgsvc
+from imgsvc_core import making
 from imgsvc_core._runtime.deadline import Deadline
 from imgsvc_core.errors import SpecError, TimeLimitExceeded
 from imgsvc_core.processing import process_variants
@@ -198,6 +199,20 @@ def test_nothing_is_left_of_a_target_when_the_encoder_cannot_be_stopped(tmp_path
     """
     assert forked_python.run("-c", code, timeout=100).stdout == "late\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_all_files_of_a_result_share_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def begin(seconds: float | None) -> Deadline:
+        begun.append(seconds)
+        return Deadline(seconds)
+
+    monkeypatch.setattr(making, "Deadline", begin)
+    result = imgsvc.process(encoded.png().data, {"resize": {"width": 9}}, limits=imgsvc.Limits(seconds=50))
+    for name in ("a.webp", "b.jpg"):
+        result.save(tmp_path / name)
+    assert begun == [50]
 
 
 def test_files_and_functions_of_the_caller_are_used_in_its_thread() -> None:
