@@ -36,7 +36,7 @@ from imgsvc_core import (
     SpecError,
     parse,
 )
-from imgsvc_core.errors import invalid
+from imgsvc_core.errors import invalid, invalid_id
 from imgsvc_core.sources import is_url, open_bytes, shown_url
 
 _MANIFEST = "imgsvc-batch"
@@ -216,11 +216,12 @@ class Batch:
         if not problems:
             self.naming.check(self.variants)
         problems += [
-            Problem(f"{name}.{path}".strip("."), _of_variant(name, _unknown_watermark(path, id)))
+            Problem(f"{name}.{path}".strip("."), _of_variant(name, str(unknown)))
             for name, spec in self.variants.items()
             for id in spec.pictures
             if id not in self.watermarks
             for path in [spec.path_of_picture(id)]
+            for unknown in [invalid_id(path, "must be one of the given watermarks", f"got '{id}'")]
         ]
         places = {split_pattern(part)[0] for _, part in parts_of(self.source)}
         folders = (place for place in places if not os.path.isfile(place))  # there may be many named files
@@ -335,11 +336,6 @@ class Batch:
     def reserved(self) -> frozenset[str]:
         """Return the paths of the manifest. No result may be written there."""
         return files_of(self.manifest_path)
-
-
-def _unknown_watermark(path: str, id: str) -> str:
-    title = "Watermark" if path.startswith("watermark") else "Picture"
-    return f"{title} 'id' parameter must be one of the given watermarks, got '{id}'"
 
 
 def _read_picture(shown: str, place: str, limits: Limits) -> bytes:

@@ -14,7 +14,7 @@ import attrs
 import imgsvc_core as imgsvc
 from imgsvc_cli import standard_streams
 from imgsvc_cli.printing import size
-from imgsvc_core.errors import TargetError, invalid, os_reason
+from imgsvc_core.errors import TargetError, invalid_id, os_reason
 from imgsvc_core.sources import is_url, shown_url
 from imgsvc_core.targets import name_of
 
@@ -251,8 +251,7 @@ def watermark_place(name: str, path: str = "watermark.id") -> str:
     """
     if not (fault := why_no_picture(name)):
         return name
-    title = "Watermark" if path.startswith("watermark") else "Picture"
-    raise invalid(path, f"{title} 'id' parameter must be the path or URL of a picture, '{name}' {fault}")
+    raise invalid_id(path, "must be the path or URL of a picture", f"'{name}' {fault}")
 
 
 def why_no_picture(name: str) -> str:

@@ -138,6 +138,12 @@ def invalid(path: str, expected: str, detail: str = "") -> SpecError:
     return SpecError([Problem(path, expected, detail)])
 
 
+def invalid_id(path: str, expected: str, detail: str = "") -> SpecError:
+    """Return the error of the id, at ``path``, of a watermark or of the picture of a layer."""
+    title = "Watermark" if path.startswith("watermark") else "Picture"
+    return invalid(path, f"{title} 'id' parameter {expected}", detail)
+
+
 class SourceError(ImgsvcError):
     """The source image cannot be used."""
 

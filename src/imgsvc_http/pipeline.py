@@ -15,7 +15,7 @@ import attrs
 
 from imgsvc_core import Limits, Spec
 from imgsvc_core._runtime.tasks import TaskResult
-from imgsvc_core.errors import MachineFailed, invalid
+from imgsvc_core.errors import MachineFailed, invalid, invalid_id
 from imgsvc_http.answering.answers import result_text
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.fetching.fetcher import Fetched, Fetcher
@@ -371,10 +371,7 @@ class Pipeline:
         named = {id_: await watermarks.data(self.db, account_id, id_) for id_ in ids}
         found = {id_: data for id_, data in named.items() if data is not None}
         for id_ in named.keys() - found:
-            expected = "must be the id of an uploaded watermark"
-            path = path_of(id_)
-            title = "Watermark" if path.startswith("watermark") else "Picture"
-            raise invalid(path, f"{title} 'id' parameter {expected}", f"got '{id_[:60]}'")
+            raise invalid_id(path_of(id_), "must be the id of an uploaded watermark", f"got '{id_[:60]}'")
         return found
 
 

@@ -11,7 +11,7 @@ import pyvips
 
 from imgsvc_core._runtime.deadline import Deadline, in_memory
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import LimitExceeded, SourceError, TimeLimitExceeded, invalid
+from imgsvc_core.errors import LimitExceeded, SourceError, TimeLimitExceeded, invalid_id
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels.render import render
@@ -23,7 +23,7 @@ from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.sources.url_messages import shown_url
-from imgsvc_core.spec import Picture, Resize, Spec, Watermark
+from imgsvc_core.spec import Resize, Spec, Watermark
 from imgsvc_core.spec.thumbor_filters import Mark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
@@ -69,8 +69,7 @@ def receive_watermark(
     except KeyError:
         source = None
     if source is None:
-        title = Watermark.title if path.startswith(Watermark.key) else Picture.title
-        raise invalid(path, f"{title} 'id' parameter must be a known watermark", f"got '{shown_url(id)}'")
+        raise invalid_id(path, "must be a known watermark", f"got '{shown_url(id)}'")
     with _naming(f"Watermark '{shown_url(id)}'"):
         return received(source, limits, deadline)
 
