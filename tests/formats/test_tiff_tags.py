@@ -360,3 +360,43 @@ def _parts(data: bytes) -> list[tuple[int, int]]:
     with tifffile.TiffFile(io.BytesIO(data)) as file:
         page = file.pages.first
         return list(zip(page.dataoffsets, page.databytecounts, strict=True))
+
+
+TILED: dict[str, dict[str, Any]] = {
+    "deflate": {"compression": "zlib"},
+    "differences": {"compression": "zlib", "predictor": True},
+    "LZW": {"compression": "lzw"},
+    "PackBits": {"compression": "packbits"},
+    "big-endian": {"compression": "zlib", "byteorder": ">"},
+    "BigTIFF": {"compression": "zlib", "bigtiff": True},
+}
+
+
+def _pyramid(copies: str, options: dict[str, Any]) -> bytes:
+    pixels = photos.mosaic(300, 220)
+    options = {"photometric": "rgb", "tile": (64, 48), "metadata": None, **options}
+    order = {key: options.pop(key) for key in ("byteorder", "bigtiff") if key in options}
+    file = io.BytesIO()
+    with tifffile.TiffWriter(file, **order) as writer:
+        writer.write(pixels, subifds=1 if copies == "inside" else 0, **options)
+        if copies:
+            writer.write(pixels[::2, ::2], subfiletype=1, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", TILED)
+@pytest.mark.parametrize("copies", ["", "inside", "behind"])
+@pytest.mark.parametrize("width", [300, 60])
+def test_damaged_tiles_are_told(kind: str, copies: str, width: int) -> None:
+    """libvips shows a black tile in place of a damaged one."""
+    pytest.importorskip("imagecodecs")  # which writes LZW
+    data = _pyramid(copies, TILED[kind])
+    request = {"resize": {"width": width}}
+    assert pixels_of(data, **request).shape[1] == width
+    with tifffile.TiffFile(io.BytesIO(data)) as file:
+        whole = file.series[0]
+        page = whole.levels[-1 if width == 60 else 0].pages[0]
+        place, length = page.dataoffsets[2], page.databytecounts[2]
+    damaged = data[:place] + bytes(length) + data[place + length :]
+    with pytest.raises(imgsvc.CorruptImage):
+        pixels_of(damaged, **request)

@@ -250,6 +250,13 @@ def _subsampling(page: Directory) -> str | None:
     return _SUBSAMPLINGS.get((across, down))
 
 
+def level(page: Directory, number: int) -> Directory:
+    """Return the page of a smaller copy of a picture."""
+    if Tag.SUB_DIRECTORIES in page.entries:
+        return page.at(page.numbers(Tag.SUB_DIRECTORIES)[number])
+    return next(itertools.islice(_following(page), number, None))
+
+
 def _levels(page: Directory, full: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """Return the sizes of a pyramid in later pages or in sub-directories. Return none if it is damaged."""
     try:

@@ -21,7 +21,7 @@ from imgsvc_core.formats.directory import Directory, swapped
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.metadata import EXIF, IPTC, IPTC_START, XMP
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.tiff import Tiff
+from imgsvc_core.formats.tiff import Tiff, tiles
 from imgsvc_core.formats.tiff.header import (
     JPEG,
     PREMULTIPLIED,
@@ -30,6 +30,7 @@ from imgsvc_core.formats.tiff.header import (
     YCBCR,
     Tag,
     is_icc_lab,
+    level,
     needs_following_pages,
     needs_tifffile,
     plain_lengths,
@@ -73,7 +74,9 @@ def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
     if needs_tifffile(page):
         image = _read_by_tifffile(source, page, info)
     else:
-        place = _place(page, info.levels, picture.expected_size(settings))
+        wanted = picture.expected_size(settings)
+        place = _place(page, info.levels, wanted)
+        tiles.check(source, level(page, info.levels.index(wanted)) if place else page)
         image = _colors_and_alpha(still(_open(source, settings, **place)), page, info)
         image = _lab(image, page) if is_icc_lab(page) else image
         image = _eight_or_sixteen_bits(image, page)
