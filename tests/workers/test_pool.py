@@ -47,6 +47,28 @@ def test_work_is_done_in_another_process(pool: WorkerPool) -> None:
     assert pool.submit(tasks.process_id).result() != os.getpid()
 
 
+@pytest.mark.parametrize("name", ["uwsgi", "python-app"])
+def test_programs_that_embed_python_have_workers(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their own executable is no interpreter: started for a worker, it would be the program once more."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / name))
+    with WorkerPool(1) as pool:
+        assert alive(pool)
+
+
+def test_frozen_programs_are_told_that_they_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyInstaller's programs have no interpreter at all."""
+    (tmp_path / "python-app").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python-app"))
+    monkeypatch.setattr(sys, "exec_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(RuntimeError, match="need a Python interpreter, and this program has none"):
+        WorkerPool(1)
+
+
 def test_errors_come_back_whole(pool: WorkerPool) -> None:
     with pytest.raises(SpecError) as caught:
         pool.submit(tasks.refuse).result()

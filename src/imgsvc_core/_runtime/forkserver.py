@@ -68,6 +68,23 @@ class Child:
         return self.returncode
 
 
+def _interpreter() -> str:
+    """Return the path of Python: in programs that embed it, such as uWSGI, `sys.executable` is the program.
+
+    Raises:
+        RuntimeError: the program is frozen, as by PyInstaller. Started again, it would run from its start.
+    """
+    if not hasattr(sys, "frozen"):
+        own = Path(sys.exec_prefix, "bin", "python{}.{}".format(*sys.version_info))
+        for python in (Path(sys.executable), own):
+            if "python" in python.name and python.exists():
+                return str(python)
+    raise RuntimeError(
+        "Worker processes need a Python interpreter, and this program has none: call `process`, or "
+        "`aprocess` with `isolated=False`, in this process."
+    )
+
+
 @attrs.frozen(eq=False)
 class Forkserver:
     """A process that forks a worker for each socket that it is sent, or another such process.
@@ -100,10 +117,11 @@ class Forkserver:
 
         Raises:
             MachineFailed: the machine refuses another process.
+            RuntimeError: the program is frozen, so that there is no Python to start.
         """
+        command = [_interpreter(), "-m", "imgsvc_core._runtime.worker_process"]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        command = [sys.executable, "-m", "imgsvc_core._runtime.worker_process"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             try:

@@ -47,8 +47,8 @@ class WorkerPool:
     Functions and their arguments are pickled, so a function must be one of a module. What it prints is lost.
 
     Raises:
-        RuntimeError: a module begins a pool while worker processes import it, or gevent or eventlet has
-            replaced Python's threads.
+        RuntimeError: a module begins a pool while worker processes import it, gevent or eventlet has replaced
+            Python's threads, or the program is frozen, as by PyInstaller.
     """
 
     def __init__(
