@@ -94,3 +94,12 @@ def test_small_jpegs_stay_in_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
     made(JPEG, {"layers": LAYERS["text"], "resize": {"width": 333}})
     made(as_vips(np.dstack([PICTURE, PICTURE[..., :1]])).pngsave_buffer(), {"layers": LAYERS["text"]})
     assert [isinstance(image, Raster) for image in seen] == [True, True, False]
+
+
+def test_the_resolution_is_told_in_the_unit_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = as_vips(PICTURE).copy(xres=300 / 25.4, yres=300 / 25.4).tiffsave_buffer(resunit="inch")
+    request = {"resize": {"width": 333}, "layers": LAYERS["text"], "output": {"format": "tiff"}}
+    in_array = imgsvc.process(source, request).data
+    monkeypatch.setattr(render, "_fit_array", lambda *_: False)
+    monkeypatch.setattr("imgsvc_core.plan.compiler.fits_array", lambda *_: False)
+    assert in_array == imgsvc.process(source, request).data

@@ -192,4 +192,4 @@ def to_depth(image: pyvips.Image, bits: int) -> pyvips.Image:
     steps = (samples * ((2**bits - 1) / 65535)).rint()
     if bits > 8:
         return image.maplut((steps * 2 ** (16 - bits)).cast("ushort"))
-    return image.maplut(steps.cast("uchar")).copy(interpretation="b-w" if image.bands < 3 else "srgb")
+    return image.maplut(steps.cast("uchar")).copy(interpretation=usual_interpretation(image.bands, "uchar"))

@@ -204,7 +204,7 @@ def open_pool(
     queue = FairQueue(
         workers,
         extra=most - workers,
-        patient=sizing.workers if process.has_duties else workers,
+        patient=sizing.workers,  # the first process works on webhooks of all
         room=process.part_of(settings.queue),
         seconds=settings.queue_seconds,
     )

@@ -26,6 +26,8 @@ from imgsvc_core.errors import (
 )
 from imgsvc_core.limits import Limits
 from imgsvc_http.node_process import NodeProcess
+from imgsvc_http.settings.sections import WorkersSettings
+from imgsvc_http.settings.sizing import Sizing
 from imgsvc_http.workers import pool as pool_module
 from imgsvc_http.workers.fair_queue import FairQueue
 from imgsvc_http.workers.pool import ForkedWorkers
@@ -502,3 +504,14 @@ async def test_an_account_that_takes_more_than_its_share_yields_the_cores_to_oth
         await asyncio.gather(*hanging, return_exceptions=True)
         clock.now += 12  # nobody was active lately
         assert await ask("greedy") == (own, 2)
+
+
+async def test_the_process_that_works_on_all_webhooks_uses_all_cores(tmp_path: Path) -> None:
+    sizing = Sizing(processes=2, workers=4, most_workers=4, worker_memory_bytes=1 << 30, threads=4)
+    pool = pool_module.open_pool(WorkersSettings(), sizing, NodeProcess(processes=2), tmp_path)
+    asked = [pool.queue.slot("account", background=True) for _ in range(5)]
+    taking = [asyncio.create_task(slot.take()) for slot in asked]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [task.done() for task in taking] == [True] * 4 + [False]
+    taking[-1].cancel()
