@@ -21,7 +21,7 @@ _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4
 _MOST_CHANNELS = 16_384
 _ALPHA, _PREMULTIPLIED_ALPHA = 1, 2  # kinds of channels
 _COLORS = {"gray": 1, "cmyk": 4}
-_DEPTH = 0x7F
+DEPTH = 0x7F
 _MOST_PALETTE_BITS = 16
 _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
@@ -55,6 +55,7 @@ class Jp2Header:
     colorspace: str | None = None
     profile: FileBox | None = None
     palette: FileBox | None = None
+    mapping: FileBox | None = None
     channels: tuple[tuple[int, int, int], ...] = ()
     size: tuple[int, int] | None = None
     codestream: int = 0
@@ -125,7 +126,7 @@ def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> Image
     channels, depth = stream.channels, stream.depth
     if header.palette:
         channels = reader.byte(header.palette.start + 2)
-        depths = [1 + (code & _DEPTH) for code in reader.read(header.palette.start + 3, channels)]
+        depths = [1 + (code & DEPTH) for code in reader.read(header.palette.start + 3, channels)]
         depth = max(depths, default=0)
         if not 1 <= depth <= _MOST_PALETTE_BITS:
             raise reader.corrupt("its palette is impossible")
@@ -192,6 +193,8 @@ def _read_header(reader: HeaderReader, parent: FileBox) -> Jp2Header:
                 header = attrs.evolve(header, colorspace=_ICC_COLOR_SPACES.get(signature), profile=box)
         elif box.kind == b"pclr":
             header = attrs.evolve(header, palette=box)
+        elif box.kind == b"cmap":
+            header = attrs.evolve(header, mapping=box)
         elif box.kind == b"cdef":
             header = attrs.evolve(header, channels=_read_channels(reader, box))
     return header
