@@ -252,7 +252,8 @@ def sample_command(settings: Settings, key: str | None) -> str:
     sample = settings.server.state_folder / "sample.svg"
     if not sample.exists():
         sample.write_text(_SAMPLE, encoding="utf-8")
-    trusted = certificate_to_trust(settings.server)
+    behind_proxy = settings.server.base_url and settings.server.trusted_proxies  # whose certificate is seen
+    trusted = None if behind_proxy else certificate_to_trust(settings.server)
     trust = f" --cacert {quote(str(trusted.absolute()))}" if trusted else ""
     request = '{"resize":{"width":480},"filter":{"sepia":{"value":70}},"output":{"format":"webp"}}'
     binary = HeaderNames(settings.server.header_prefix).binary

@@ -18,7 +18,7 @@ import pyvips
 
 from imgsvc_cli.app import run
 from imgsvc_core.errors import SpecError
-from imgsvc_http.serve import Greeting, serve
+from imgsvc_http.serve import Greeting, sample_command, serve
 from imgsvc_http.server.certificate import certificate_files
 from imgsvc_http.settings import ServerSettings, Settings
 from imgsvc_http.settings.sections import temporary_state_folder
@@ -35,6 +35,19 @@ def test_the_printed_command_works_as_it_stands(service: Service, tmp_path: Path
     assert (picture.width, picture.height) == (480, 320)
     red, _, blue = picture.bandsplit()[:3]
     assert red.avg() - blue.avg() > 20  # sepia
+
+
+@pytest.mark.parametrize("proxies", ["", "127.0.0.1/32"])
+def test_the_printed_command_trusts_the_certificate_that_clients_see(proxies: str, tmp_path: Path) -> None:
+    """At a public address that is a proxy's, they see that of the proxy."""
+    flags = {
+        "server.state_folder": tmp_path,
+        "server.base_url": "https://pictures.example.org",
+        "server.trusted_proxies": proxies,
+    }
+    command = sample_command(Settings.load(flags=flags), "key")
+    assert command.endswith("https://pictures.example.org/1.0/upload")
+    assert ("--cacert" in command) is not bool(proxies)
 
 
 def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
