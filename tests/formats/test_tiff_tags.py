@@ -82,6 +82,9 @@ ODD: dict[str, Any] = {
     "values beyond the end": lambda order: (37724, BYTE, 0x7FFFFFFF, long(8, order)),
     "highest value of another type": lambda order: (281, LONG, 1, long(255, order)),
     "more lowest values than channels": lambda order: (340, BYTE, 3, b"abc"),
+    "order of bits 0": lambda order: (266, SHORT, 1, short(0, order)),
+    "order of channels 0": lambda order: (284, SHORT, 1, short(0, order)),
+    "order of channels 3": lambda order: (284, SHORT, 1, short(3, order)),
     "names of inks": lambda order: (333, ASCII, 4, b"a\0bc"),
 }
 

@@ -21,14 +21,18 @@ _RESOLUTIONS = frozenset({282, 283})
 _RESOLUTION_UNIT = 296
 _UNITS = range(1, 4)
 _ORIENTATIONS = range(1, 9)
+# The order of bits, and that of channels. Most writers mean the usual one, whatever they state besides.
+_ORDERS = {266: range(1, 3), 284: range(1, 3)}
 
 
 def unsound_tags(page: Directory) -> frozenset[int]:
-    """Return the tags that say nothing of the pixels, and have values that cannot be."""
-    return frozenset(tag for tag in page.entries if tag not in _OF_PIXELS and not _is_sound(page, tag))
+    """Return the tags that say nothing of the pixels, or only their order, and have values that cannot be."""
+    return frozenset(tag for tag in page.entries if not _is_sound(page, tag))
 
 
 def _is_sound(page: Directory, tag: int) -> bool:
+    if tag in _OF_PIXELS:
+        return tag not in _ORDERS or page.first(tag, 0) in _ORDERS[tag]
     if not page.is_readable(tag) or tag in _ONLY_REFUSED_FOR or not page.fits_offsets(tag):
         return False
     if tag in _RESOLUTIONS:
