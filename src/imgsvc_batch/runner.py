@@ -240,10 +240,10 @@ class _Run:
         with contextlib.ExitStack() as stack:
             stack.callback(self._listing.stop)
             try:
+                stack.enter_context(_staging(self._batch.staging_folder, private=self._batch.in_place))
                 self._executor = _executor(self._batch, self._job, self._listing)
                 stack.callback(self._executor.stop)
                 self._chunk = min(2 * self._job.at_once, self._executor.max_task_inputs)
-                stack.enter_context(_staging(self._batch.staging_folder, private=self._batch.in_place))
                 told_at = self._started
                 while not (interrupted := stop()) and self._step():
                     if time.monotonic() >= told_at + _TICK_SECONDS:

@@ -20,6 +20,7 @@ import pyvips
 
 import imgsvc_batch
 from imgsvc_batch import Event, Manifest, Progress, Summary, Template, executors
+from imgsvc_batch.executors import ProcessExecutor
 from imgsvc_batch.inputs import Input
 from imgsvc_batch.results import write_object
 from imgsvc_batch.signals import Interrupts
@@ -402,6 +403,22 @@ def test_nothing_is_written_when_asked_what_would_be(source: Path, target: Path)
     assert not target.exists()
     go(source, target)
     assert [wanted for _, wanted in preview(planned)] == [False] * 6
+
+
+def test_workers_have_ended_before_their_folder_is_removed(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that still writes into it would keep it there."""
+    stop, seen = ProcessExecutor.stop, []
+
+    def stop_and_look(executor: ProcessExecutor) -> None:
+        stop(executor)
+        seen.append(len(list(target.glob(".imgsvc-batch-*"))))
+
+    monkeypatch.setattr(ProcessExecutor, "stop", stop_and_look)
+    go(source, target)
+    assert seen == [1]
+    assert not list(target.glob(".imgsvc-batch-*"))
 
 
 def test_no_threads_are_left(source: Path, target: Path) -> None:
