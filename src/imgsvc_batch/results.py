@@ -33,18 +33,21 @@ def stage(folder: str, data: bytes, *, synced: bool = False) -> str:
 
 
 def sync_folder(folder: str) -> None:
-    """Wait until all that was written into a folder is on its disk.
+    """Wait until all that was written is on the disk of a folder.
 
     A power failure would otherwise empty results that the manifest has as done. The disk is asked once, as
     waiting for each file would take longer than making it.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
-            error = ctypes.get_errno()
-            raise unwritable(folder, OSError(error, os.strerror(error)))
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 def write_object(target: str, path: str, data: bytes, media_type: str, *, replace: bool) -> bool:

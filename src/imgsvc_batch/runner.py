@@ -257,7 +257,7 @@ class _Run:
             else:
                 self._executor.close()
             if self._counts.done and self._job.staging_folder and not self._job.in_place:
-                sync_folder(self._job.target)
+                sync_folder(self._job.staging_folder)
         on_progress(self._progress())
         return Summary(**attrs.asdict(self._progress()), interrupted=interrupted)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 import imgsvc_batch
+from imgsvc_core import TargetError
 from tests.batch.pictures import SPEC, fill, results
 from tests.support.failing_disk import failing_disk
 
@@ -37,6 +39,18 @@ def test_after_a_batch_a_power_failure_takes_nothing(source: Path, tmp_path: Pat
         left = lose() / "out"
         assert contents(left) == expected
         assert go(source, left) == (0, 0, COUNT)
+
+
+def test_a_target_that_is_gone_at_the_end_is_named(source: Path, tmp_path: Path) -> None:
+    target, told = tmp_path / "out", list[imgsvc_batch.Event]()
+
+    def remove_at_the_end(event: imgsvc_batch.Event) -> None:
+        told.append(event)
+        if len(told) == COUNT:
+            shutil.rmtree(target)
+
+    with pytest.raises(TargetError, match=r"out.*' cannot be written: No such file or directory\.$"):
+        imgsvc_batch.run(source, target, {"": SPEC}, on_event=remove_at_the_end)
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])
