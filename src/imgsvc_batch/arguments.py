@@ -119,12 +119,7 @@ def _as_variants(variants: Mapping[str, Request]) -> dict[str, Spec]:
         try:
             parsed[name] = parse(spec)
         except SpecError as error:
-            problems += [
-                Problem(
-                    f"{name}.{problem.path}".strip("."), _of_variant(name, problem.expected), problem.detail
-                )
-                for problem in error.problems
-            ]
+            problems += [_in_variant(name, problem) for problem in error.problems]
     if problems:
         raise _refusal("variants", _NAMED_SPECS, value) if _is_spec(value) else SpecError(problems)
     return parsed
@@ -138,8 +133,13 @@ def _is_spec(value: Any) -> bool:
     return True
 
 
-def _of_variant(name: str, message: str) -> str:
-    return f"Variant '{name}': {message}" if name else message
+def _unknown_picture(path: str, id: str) -> SpecError:
+    return invalid_id(path, "must be one of the given watermarks", f"got '{id}'")
+
+
+def _in_variant(name: str, problem: Problem) -> Problem:
+    expected = f"Variant '{name}': {problem.expected}" if name else problem.expected
+    return Problem(f"{name}.{problem.path}".strip("."), expected, problem.detail)
 
 
 def _check_workers(_: object, __: object, value: Any) -> None:
@@ -216,12 +216,11 @@ class Batch:
         if not problems:
             self.naming.check(self.variants)
         problems += [
-            Problem(f"{name}.{path}".strip("."), _of_variant(name, str(unknown)))
+            _in_variant(name, problem)
             for name, spec in self.variants.items()
             for id in spec.pictures
             if id not in self.watermarks
-            for path in [spec.path_of_picture(id)]
-            for unknown in [invalid_id(path, "must be one of the given watermarks", f"got '{id}'")]
+            for problem in _unknown_picture(spec.path_of_picture(id), id).problems
         ]
         places = {split_pattern(part)[0] for _, part in parts_of(self.source)}
         folders = (place for place in places if not os.path.isfile(place))  # there may be many named files

@@ -139,7 +139,8 @@ def _may_replace(place: str, staged: str) -> bool:
     """Return True if the file in a place has the same content, or none, as a power failure leaves it."""
     try:
         found = os.lstat(place)
-        is_empty = stat.S_ISREG(found.st_mode) and not found.st_size
-        return is_empty or (not os.path.islink(place) and filecmp.cmp(staged, place, shallow=False))
+        return stat.S_ISREG(found.st_mode) and (
+            not found.st_size or filecmp.cmp(staged, place, shallow=False)
+        )
     except OSError:
         return False

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
-from tests.support import photos
+from tests.support import photos, requires
 from tests.support.decoded import decode
 from tests.support.photos import Pixels
 
@@ -62,7 +62,7 @@ def test_avif(orientation: int, subsampling: str, range_: str) -> None:
 @pytest.mark.parametrize("bits", [8, 10])
 @pytest.mark.parametrize("full_range", [0, 1])
 def test_heic(orientation: int, chroma: int, bits: int, full_range: int) -> None:
-    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif = requires.module("pillow_heif")
 
     def encoded(orientation: int) -> bytes:
         file, pixels = io.BytesIO(), np.asarray(_photo())

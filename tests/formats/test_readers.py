@@ -355,7 +355,7 @@ def test_premultiplied_colors_become_straight(make: Callable[[Pixels], bytes]) -
     rgba = np.full((64, 64, 4), (200, 100, 40, 255), np.uint8)
     rgba[..., 3] = np.linspace(60, 255, 64)
     found = read(make(rgba)).numpy()
-    assert np.abs(found.astype(int) - rgba).max() < 12
+    assert np.abs(found.astype(int) - rgba).max() < 10
 
 
 def test_another_picture_that_is_premultiplied_changes_nothing() -> None:

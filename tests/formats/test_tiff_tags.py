@@ -18,7 +18,7 @@ from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.directory import Directory, read_first_directory
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.tiff.unsound_tags import unsound_tags
-from tests.support import photos
+from tests.support import photos, requires
 from tests.support.encoded import gray
 
 BYTE, ASCII, SHORT, LONG, RATIONAL, SIGNED_LONG, FLOAT, UNKNOWN = 1, 2, 3, 4, 5, 9, 11, 99
@@ -392,7 +392,7 @@ def _pyramid(copies: str, options: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize("width", [300, 60])
 def test_damaged_tiles_are_told(kind: str, copies: str, width: int) -> None:
     """libvips shows a black tile in place of a damaged one."""
-    pytest.importorskip("imagecodecs")  # which writes LZW
+    requires.module("imagecodecs")  # which writes LZW
     data = _pyramid(copies, TILED[kind])
     request = {"resize": {"width": width}}
     assert pixels_of(data, **request).shape[1] == width

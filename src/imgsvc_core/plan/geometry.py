@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from imgsvc_core.spec import Canvas, Resize, Scale, Trim
@@ -73,7 +73,7 @@ class Stretch(NamedTuple):
     """How a side of an area is resampled: the pixels taken, and the factor, above 1 if it becomes smaller.
 
     The first pixel may lie before the row, and the last beyond it. ``made`` pixels are computed, and the
-    wanted ones come after ``skipped`` ones.
+    wanted ones come after ``skipped`` ones. They are ``misplaced`` by a part of a pixel of the result.
     """
 
     first: int
@@ -81,6 +81,12 @@ class Stretch(NamedTuple):
     factor: float
     made: int
     skipped: int = 0
+    misplaced: float = 0.0
+
+    @property
+    def is_in_place(self) -> bool:
+        """Return True if nobody can see that the pixels are misplaced."""
+        return self.misplaced <= _MISPLACED
 
 
 class Placement(NamedTuple):
@@ -197,12 +203,12 @@ def stretch(start: float, length: float, want: int) -> Stretch:
         count = max(1, round(start + length) - first)
         return Stretch(first, count, count / want, count)
     ways = partial(_reductions, start, length / want, want)
-    well_placed = (way for way, misplaced in ways() if misplaced <= _MISPLACED)
-    return next(well_placed, None) or min(ways(), key=itemgetter(1))[0]
+    in_place = (way for way in ways() if way.is_in_place)
+    return next(in_place, None) or min(ways(), key=attrgetter("misplaced"))
 
 
-def _reductions(start: float, factor: float, want: int) -> Iterator[tuple[Stretch, float]]:
-    """Yield ways to reduce by a factor, each with its displacement in pixels of the result.
+def _reductions(start: float, factor: float, want: int) -> Iterator[Stretch]:
+    """Yield ways to reduce by a factor.
 
     libvips keeps the middle of a row in the middle, so it must be the middle of whole pixels. Some more
     pixels of the result at the ends nearly always make that possible.
@@ -218,7 +224,7 @@ def _reductions(start: float, factor: float, want: int) -> Iterator[tuple[Stretc
             if count > 0 and math.floor(count / factor + 0.5) == made:  # as libvips counts
                 first = round(middle - count / 2)
                 misplaced = abs(first + count / 2 - middle) / factor
-                yield Stretch(first, count, factor, made, skipped), misplaced
+                yield Stretch(first, count, factor, made, skipped, misplaced)
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:

@@ -29,7 +29,8 @@ _MATRICES = frozenset({1, 5, 6, 9})
 def suits(picture: Heif) -> bool:
     """Return True for a whole picture in color of 8 bits, coded in one piece, as its transparency is.
 
-    A picture that is coded in another size than the file states is none: the decoder would scale it.
+    Premultiplied colors become straight less exactly. A picture that is coded in another size than the file
+    states is none: the decoder would scale it.
     """
     info, items, reader = picture.info, picture.header.items, picture.header_reader
     properties = items.properties.get(items.primary, ())
@@ -39,6 +40,7 @@ def suits(picture: Heif) -> bool:
         info.format == "avif"
         and info.depth == 8
         and info.colorspace == "srgb"
+        and not picture.header.premultiplied
         and all(box.kind != b"clap" for box in properties)
         and all(reader.unpack(">H", box.start + 8)[0] in _MATRICES for box in colors)
         and reader.read(8, 4) == _STILL
