@@ -89,14 +89,6 @@ class AddressGuard:
         if not all(self.permits(_parsed(address), host) for address in addresses):
             raise PrivateAddress(host)
 
-    def check_literal(self, host: str) -> None:
-        """Do the same for a host that is an address itself. Names are checked when they are resolved."""
-        try:
-            _parsed(host)
-        except ValueError:
-            return
-        self.check(host, [host])
-
     def permits(self, address: Address, host: str) -> bool:
         """Return True if an address may be connected to for a host. An allowed name permits no other host."""
         return is_public(address) or _normalized(host) in self.names or _within(address, self.networks)

@@ -72,9 +72,8 @@ class Fetcher:
     def __init__(self, settings: FetchSettings, social: SocialSettings) -> None:
         self._settings = settings
         self._social = social
-        self._guard = AddressGuard.allowing(settings.private_allowed)
         self._session = aiohttp.ClientSession(
-            connector=self._guard.connector(limit=0, limit_per_host=0),
+            connector=AddressGuard.allowing(settings.private_allowed).connector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=_BUFFER_BYTES,
@@ -196,7 +195,6 @@ class Fetcher:
     async def _request(self, location: URL, headers: Mapping[str, str], shown: str) -> aiohttp.ClientResponse:
         """Return the response of a location, which may be a redirect."""
         try:
-            self._guard.check_literal(location.raw_host or "")
             return await self._session.get(bare(location), headers=headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
