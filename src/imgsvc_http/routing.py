@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
-import os
-import re
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +13,7 @@ import attrs
 from aiohttp import web
 
 from imgsvc_http.answering import responses
-from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
+from imgsvc_http.answering.errors import Refusal, as_refusal, refusal
 from imgsvc_http.answering.json_schema import Parameter
 from imgsvc_http.answering.responses import Response
 from imgsvc_http.call import AppState, Call
@@ -26,8 +24,6 @@ from imgsvc_http.monitoring.access_log import LOGGED
 from imgsvc_http.monitoring.phases import begin_phases
 
 _log = logging.getLogger(__name__)
-_VERSION_4 = 4 << 76 | 2 << 62  # the bits that tell version and variant of a UUID
-_RANDOM_BITS = (1 << 128) - 1 ^ (15 << 76 | 3 << 62)
 
 Handler = Callable[[Call], Awaitable[attrs.AttrsInstance | Response | web.StreamResponse]]
 """Returns an answer, which is sent as JSON, or a response."""
@@ -74,12 +70,8 @@ class Route(Access):
         return f"{self.path[:-1]}:(?s:.*)}}" if self.with_slashes else self.path
 
 
-_ROUTES = web.AppKey("routes", tuple[Route, ...])
-
-
 def add_routes(app: web.Application, state: AppState, routes: Sequence[Route]) -> None:
     """Let an application answer at the routes, and answer 404 or 405 everywhere else."""
-    app[_ROUTES] = tuple(routes)
     for route in routes:
         handle = _handled(state, route)
         if route.method == "GET":
@@ -92,16 +84,20 @@ def add_routes(app: web.Application, state: AppState, routes: Sequence[Route]) -
 
 def methods_at(app: web.Application, path: str) -> frozenset[str]:
     """Return the methods that an application has at a path."""
-    found = {
-        route.method for route in app[_ROUTES] if _matching(route.path, route.with_slashes).fullmatch(path)
-    }
-    return frozenset(found | {"HEAD"} if "GET" in found else found)
+    found: set[str] = set()
+    for resource in app.router.resources():
+        info = resource.get_info()
+        if info["path"] == path if "path" in info else info["pattern"].fullmatch(path):
+            found |= {route.method for route in resource} - {"*"}
+    return frozenset(found)
 
 
-@functools.cache
-def _matching(path: str, with_slashes: bool) -> re.Pattern[str]:
-    matching = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
-    return re.compile(f"{matching.removesuffix('[^/]+')}.*" if with_slashes else matching)
+def unknown_endpoint(app: web.Application, method: str, path: str) -> Refusal:
+    """Return the error of an unknown path, or of a method that the path does not have."""
+    allowed = methods_at(app, path)
+    if not allowed:
+        return refusal("not_found", what="endpoint")
+    return refusal("method_not_allowed", method=method[:40], allowed=", ".join(sorted(allowed)))
 
 
 def _handled(state: AppState, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -114,7 +110,7 @@ def _handled(state: AppState, route: Route) -> Callable[[web.Request], Awaitable
         services, started = state.services, asyncio.get_running_loop().time()
         client, secure = client_of(request, services.settings.server.trusted_proxies)
         request[LOGGED] = call = Call(
-            id=_new_id(),
+            id=str(uuid.uuid4()),
             endpoint=route.path,
             client=client,
             phases=begin_phases(),
@@ -142,12 +138,6 @@ def _handled(state: AppState, route: Route) -> Callable[[web.Request], Awaitable
             services.in_flight.end(task)
 
     return handle
-
-
-def _new_id() -> str:
-    """Return a random UUID (version 4), as `uuid4` does with more calls."""
-    digits = f"{int.from_bytes(os.urandom(16)) & _RANDOM_BITS | _VERSION_4:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 async def _answered(call: Call, route: Route) -> web.StreamResponse:
@@ -184,10 +174,4 @@ async def _send_no_continue(request: web.Request) -> None:
 
 
 async def _refuse_unknown(app: web.Application, call: Call) -> Response:
-    """Raise the error of an unknown path, or of a method that the path does not have."""
-    allowed: set[str] = set()
-    for resource in app.router.resources():
-        allowed |= (await resource.resolve(call.request))[1] - {"*"}
-    if allowed:
-        raise method_not_allowed(call.request.method, allowed)
-    raise refusal("not_found", what="endpoint")
+    raise unknown_endpoint(app, call.request.method, call.request.rel_url.path_safe)

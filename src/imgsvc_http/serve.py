@@ -22,11 +22,10 @@ import attrs
 from aiohttp import web
 
 from imgsvc_core._runtime.forkserver import Forkserver
-from imgsvc_core.errors import SpecError
 from imgsvc_http.answering.headers import HeaderNames
 from imgsvc_http.app import app_of
 from imgsvc_http.node_process import NodeProcess
-from imgsvc_http.routing import methods_at
+from imgsvc_http.routing import unknown_endpoint
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.runtime.private_names import limit_pipelining
 from imgsvc_http.runtime.shared_memory import ChangeMark
@@ -93,7 +92,8 @@ def serve(
             settings.server.state_folder,
         )
     with _listen(settings.server) as listening:
-        settings = _with_port(settings, listening)
+        port = int(listening.getsockname()[1])
+        settings = attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
         tls = tls_context(settings.server)
 
         def greet_with(key: str | None) -> None:
@@ -165,7 +165,7 @@ def _new_connection(app: web.Application) -> partial[Connection]:
     return partial(
         Connection,
         limiter=services.rates.requests,
-        methods_at=partial(methods_at, app),
+        unknown=partial(unknown_endpoint, app),
         access_log=services.access_log,
         header_seconds=server.header_seconds,
         idle_seconds=server.idle_seconds,
@@ -183,11 +183,6 @@ def _keep_no_large_blocks() -> None:
     mmap_threshold = -3
     with contextlib.suppress(AttributeError):  # of another libc
         ctypes.CDLL(None).mallopt(mmap_threshold, _LARGE_BYTES)
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=event_loop) as runner:
-        runner.run(work)
 
 
 def _serve_supervised(
@@ -221,7 +216,8 @@ def _serve_supervised(
 
         def listen(channel: Channel, first_start: bool) -> None:
             process = attrs.evolve(node, number=channel.number, first_start=first_start)
-            _run(serve_process(settings, tls, process, channel))
+            with asyncio.Runner(loop_factory=event_loop) as runner:
+                runner.run(serve_process(settings, tls, process, channel))
 
         gc.collect()
         gc.freeze()  # keeps the memory that the processes share from being written to
@@ -274,21 +270,12 @@ def _listen(server: ServerSettings) -> socket.socket:
     try:
         return listen(server.host, server.port)
     except (OSError, UnicodeError, TypeError) as error:  # a TypeError is of a name that IDNA cannot encode
-        raise _not_listening(server, error) from error
-
-
-def _with_port(settings: Settings, listening: socket.socket) -> Settings:
-    port = int(listening.getsockname()[1])
-    return attrs.evolve(settings, server=attrs.evolve(settings.server, port=port))
-
-
-def _not_listening(server: ServerSettings, error: Exception) -> SpecError:
-    reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
-    if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
-        expected = f"must be free to listen at, got {server.host}:{server.port}: {reason}"
-        return wrong_setting("server.port", expected)
-    expected = f"must be a name or address of this machine, got '{server.host}': {reason}"
-    return wrong_setting("server.host", expected)
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
+        if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES):
+            expected = f"must be free to listen at, got {server.host}:{server.port}: {reason}"
+            raise wrong_setting("server.port", expected) from error
+        expected = f"must be a name or address of this machine, got '{server.host}': {reason}"
+        raise wrong_setting("server.host", expected) from error
 
 
 async def _unless_stopped(starting: Coroutine[Any, Any, None], stops: asyncio.Semaphore) -> bool:

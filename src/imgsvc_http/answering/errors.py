@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import attrs
@@ -197,11 +197,6 @@ def problems_of(error: ImgsvcError) -> tuple[Problem, ...]:
 def status_of(kind: type[ImgsvcError]) -> HTTPStatus:
     """Return the status of a class of the library's errors."""
     return next(status for base, status in STATUSES if issubclass(kind, base))
-
-
-def method_not_allowed(method: str, allowed: Iterable[str]) -> Refusal:
-    """Return the error of a method that a path does not have."""
-    return refusal("method_not_allowed", method=method[:40], allowed=", ".join(sorted(allowed)))
 
 
 def as_refusal(error: Exception, request_id: str) -> Refusal:

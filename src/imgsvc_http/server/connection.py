@@ -16,7 +16,7 @@ from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 
-from imgsvc_http.answering.errors import Refusal, as_refusal, method_not_allowed, refusal
+from imgsvc_http.answering.errors import Refusal, as_refusal, refusal
 from imgsvc_http.answering.headers import common_headers
 from imgsvc_http.answering.responses import Response, failure
 from imgsvc_http.gate.addresses import client_network
@@ -39,7 +39,7 @@ class Connection(ClientHandler):
         server: handles its requests.
         connection: its socket.
         limiter: counts what is no valid request.
-        methods_at: gives the methods at a path.
+        unknown: gives the error of a method and a path that no endpoint has.
         on_close: is called when the connection has ended.
         access_log: logs and counts requests.
         header_seconds: how long the first request may take to arrive, up to its body.
@@ -48,8 +48,8 @@ class Connection(ClientHandler):
     """
 
     __slots__ = (
-        "_discarding", "_ending", "_header_seconds", "_header_timer", "_limiter", "_methods_at",
-        "_on_close", "_paused_since", "_slow_rate", "_slow_seconds", "_slow_timer", "_socket", "_waited",
+        "_discarding", "_ending", "_header_seconds", "_header_timer", "_limiter", "_on_close",
+        "_paused_since", "_slow_rate", "_slow_seconds", "_slow_timer", "_socket", "_unknown", "_waited",
         "since",
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ class Connection(ClientHandler):
         server: web.Server,
         connection: socket.socket,
         limiter: RateLimiter,
-        methods_at: Callable[[str], frozenset[str]],
+        unknown: Callable[[str, str], Refusal],
         access_log: AccessLog,
         *,
         on_close: Callable[[], None],
@@ -77,7 +77,7 @@ class Connection(ClientHandler):
             auto_decompress=False,  # compressed bodies are refused
         )
         self._limiter = limiter
-        self._methods_at = methods_at
+        self._unknown = unknown
         self._on_close = on_close
         self._header_seconds = header_seconds
         self._socket = connection
@@ -243,12 +243,7 @@ class Connection(ClientHandler):
         Its first line is in the message of the parser.
         """
         line = _FIRST_LINE.search(str(error)) if isinstance(error, BadHttpMethod) else None
-        if line is None:
-            return None
-        allowed = self._methods_at(line["path"].partition("?")[0])
-        if not allowed:
-            return refusal("not_found", what="endpoint")
-        return method_not_allowed(line["method"], allowed)
+        return None if line is None else self._unknown(line["method"], line["path"].partition("?")[0])
 
 
 def _acknowledged(connection: socket.socket) -> int:
