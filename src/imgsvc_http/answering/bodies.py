@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import attrs
 from aiohttp import Payload
@@ -64,8 +62,13 @@ class BodiesUnderWay:
 
     async def send(self, body: Body, writer: AbstractStreamWriter) -> None:
         """Write a body, each part when the client has taken those before."""
-        view = memoryview(body)
-        with self._counted(body, writer.transport) as sending:
+        self._make_room(body)
+        view, copy = memoryview(body), _copy_of(body)
+        sending = _Sending(copy, len(memoryview(copy)), writer.transport, time.monotonic())
+        self.bytes += self._cost(copy)
+        self._copies[id(copy)] += 1
+        self._sending[sending] = None
+        try:
             for number, start in enumerate(range(0, len(view), _PART_BYTES), 1):
                 part = view[start : start + _PART_BYTES]
                 await writer.write(part)
@@ -73,17 +76,6 @@ class BodiesUnderWay:
                 sending.sent += len(part)
                 if number % _TURN_PARTS == 0:
                     await asyncio.sleep(0)
-
-    @contextmanager
-    def _counted(self, body: Body, transport: asyncio.WriteTransport | None) -> Iterator[_Sending]:
-        self._make_room(body)
-        copy = _copy_of(body)
-        sending = _Sending(copy, len(memoryview(copy)), transport, time.monotonic())
-        self.bytes += self._cost(copy)
-        self._copies[id(copy)] += 1
-        self._sending[sending] = None
-        try:
-            yield sending
         finally:
             self._end(sending)
 

@@ -18,12 +18,7 @@ _RANGE = re.compile(r"(?i:bytes)=(?:([0-9]{1,30})-([0-9]{1,30})?|-([0-9]{1,30}))
 
 def has_condition(headers: MultiMapping[str]) -> bool:
     """Return True if a request has a condition."""
-    return (
-        "If-None-Match" in headers
-        or "If-Modified-Since" in headers
-        or "If-Match" in headers
-        or "If-Unmodified-Since" in headers
-    )
+    return any(map(headers.__contains__, CONDITIONS))
 
 
 def is_known(request: web.Request, etag: str, modified: float | None = None) -> bool:

@@ -72,18 +72,22 @@ async def read_form(
     targets: dict[str, tuple[Writable, int]] = {}
     if on_document is not None:
         targets["data"] = data, json_limit
-    async with receiving(seconds):
-        with into.writing() as file, _form_errors(), _parser_of(request) as parser:
-            targets["file"] = file, limit
-            form, size = _Form(parser, targets), 0
-            while chunk := await next_chunk(request, pace):
-                size += len(chunk)
-                if size > most:
-                    raise refusal("body_too_large", what="The form", limit=most)
-                for part in form.whole_parts(chunk):
-                    if part.name == "data" and on_document is not None:
-                        document = await parse_json(data.getvalue() or b"{}")
-                        on_document({} if document is None else document)
+    try:
+        async with receiving(seconds):
+            with into.writing() as file, _parser_of(request) as parser:
+                targets["file"] = file, limit
+                form, size = _Form(parser, targets), 0
+                while chunk := await next_chunk(request, pace):
+                    size += len(chunk)
+                    if size > most:
+                        raise refusal("body_too_large", what="The form", limit=most)
+                    for part in form.whole_parts(chunk):
+                        if part.name == "data" and on_document is not None:
+                            document = await parse_json(data.getvalue() or b"{}")
+                            on_document({} if document is None else document)
+    except MultipartError as error:
+        reason = str(error).partition("\n")[0][:200] or "it is broken"
+        raise refusal("invalid_multipart", reason=reason) from error
     if on_document is not None and "data" not in form.parts:
         on_document({})
     if "file" not in form.parts:
@@ -100,18 +104,6 @@ def _parser_of(request: web.Request) -> LenientParser:
         max_header_size=_MOST_HEADER_BYTES,
         header_charset="latin-1",
     )
-
-
-class _form_errors:  # noqa: N801 (a context manager, without a generator for each use)
-    """Turn an error of the parser into a `Refusal`."""
-
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, MultipartError):
-            reason = str(error).partition("\n")[0][:200] or "it is broken"
-            raise refusal("invalid_multipart", reason=reason) from error
 
 
 @attrs.define(eq=False)

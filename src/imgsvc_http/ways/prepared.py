@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
 import attrs
-from aiohttp import web
 
 from imgsvc_http.answering.conditions import has_condition, is_known
 from imgsvc_http.answering.responses import Response
@@ -23,6 +22,8 @@ from imgsvc_http.services import Services
 from imgsvc_http.ways.answers import cache_control
 from imgsvc_urls import AnySource, Delivery
 from imgsvc_urls.dialects import ForeignDelivery
+
+_NEVER_FROM_MEMORY = ("Range", "If-Match", "If-Unmodified-Since")
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +70,9 @@ def recalled(call: Call) -> Recalled | None:
     """Return the answer to a request, if everything that it needs is in memory and still holds."""
     request, services = call.request, call.services
     prepared: Prepared | None = call.app.urls.find(request)
-    if prepared is None or _goes_the_usual_way(request) or not _still_holds(services, prepared):
+    if prepared is None or any(map(request.headers.__contains__, _NEVER_FROM_MEMORY)):
+        return None
+    if not _still_holds(services, prepared):
         return None
     knows, entry = False, None
     if has_condition(request.headers):
@@ -110,11 +113,6 @@ async def from_memory(call: Call, identify: Callable[[Call], Awaitable[Principal
     if entry is None or found.is_known:
         return Response(HTTPStatus.NOT_MODIFIED, headers, b"")
     return Response(HTTPStatus.OK, headers, entry.picture.body)
-
-
-def _goes_the_usual_way(request: web.Request) -> bool:
-    headers = request.headers
-    return "Range" in headers or "If-Match" in headers or "If-Unmodified-Since" in headers
 
 
 def _still_holds(services: Services, prepared: Prepared) -> bool:

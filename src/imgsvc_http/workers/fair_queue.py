@@ -13,11 +13,7 @@ import attrs
 
 
 class QueueFull(Exception):
-    """There is no room for another request, or for this one any longer."""
-
-
-class WaitedTooLong(Exception):
-    """No slot became free in time."""
+    """There is no room for another request, or for this one any longer, or no slot became free in time."""
 
 
 @attrs.define(eq=False)
@@ -67,18 +63,16 @@ class Slot:
     key: tuple[str, bool]
     account: _Account = attrs.field(init=False)
     since: float = 0.0
-    granted: asyncio.Future[None] | None = None
+    granted: asyncio.Future[None] = attrs.field(init=False)
 
     async def take(self) -> None:
         """Wait for the slot.
 
         Raises:
-            QueueFull: there is no room to wait.
-            WaitedTooLong: no slot became free in time.
+            QueueFull: there is no room to wait, or no slot became free in time.
         """
         if self._queue.begin(self):
             return
-        assert self.granted is not None
         try:
             if not self.granted.done():
                 async with asyncio.timeout(None if self.account.background else self._queue.seconds):
@@ -86,7 +80,7 @@ class Slot:
             self.granted.result()
         except TimeoutError:
             self._queue.end(self)
-            raise WaitedTooLong from None
+            raise QueueFull from None
         except BaseException:
             self._queue.end(self)
             raise
@@ -223,7 +217,7 @@ class FairQueue:
         while (account := self._next()) is not None:
             slot = account.waiting.popleft()
             self._lines[account.background].waiting -= 1
-            if slot.granted is None or slot.granted.done():  # its client has gone
+            if slot.granted.done():  # its client has gone
                 continue
             self._start(slot, self._clock())
             slot.granted.set_result(None)
@@ -279,5 +273,5 @@ class FairQueue:
             longest = max(self._of(background=False), key=lambda account: len(account.waiting))
             dropped = longest.waiting.pop()
             self._lines[False].waiting -= 1
-            if dropped.granted is not None and not dropped.granted.done():
+            if not dropped.granted.done():
                 dropped.granted.set_exception(QueueFull())

@@ -17,7 +17,7 @@ from imgsvc_http.answering.errors import refusal
 from imgsvc_http.monitoring.phases import phase
 from imgsvc_http.node_process import NodeProcess
 from imgsvc_http.settings import Sizing, WorkersSettings
-from imgsvc_http.workers.fair_queue import FairQueue, QueueFull, WaitedTooLong
+from imgsvc_http.workers.fair_queue import FairQueue, QueueFull
 from imgsvc_http.workers.forking import begin_forkserver
 from imgsvc_http.workers.tasks import LimitedTask
 from imgsvc_http.workers.worker_loads import WorkerLoads
@@ -109,7 +109,7 @@ class ForkedWorkers:
         with waiting:
             try:
                 await slot.take()
-            except (QueueFull, WaitedTooLong):
+            except QueueFull:
                 raise refusal("overloaded") from None
         try:
             with waiting:

@@ -11,7 +11,7 @@ from itertools import groupby
 import attrs
 import pytest
 
-from imgsvc_http.workers.fair_queue import FairQueue, QueueFull, WaitedTooLong
+from imgsvc_http.workers.fair_queue import FairQueue, QueueFull
 
 pytestmark = pytest.mark.asyncio
 
@@ -178,7 +178,7 @@ async def test_who_fills_the_queue_loses_the_newest_request() -> None:
 async def test_waiting_ends_with_the_time_for_it() -> None:
     queue = FairQueue(1, extra=0, room=4, seconds=0.01)
     async with holding(queue, "other"):
-        with pytest.raises(WaitedTooLong):
+        with pytest.raises(QueueFull):
             await queue.slot("late").__aenter__()
         assert queue.waiting() == 0
 
