@@ -283,7 +283,7 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
 def _is_gone(error: Exception) -> bool:
     """Return True if an error of making a picture means that there is no such source any more."""
     if isinstance(error, SourceUnreachable):
-        return isinstance(error, SourceRefused) and error.is_missing and not error.path
+        return isinstance(error, SourceRefused) and error.is_missing
     if isinstance(error, ImgsvcError):
         error = refusal_of(error)
     return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)

@@ -45,8 +45,8 @@ class SourceRefused(SourceUnreachable):
 
     @property
     def is_missing(self) -> bool:
-        """Return True if the server has no such source."""
-        return self.status in (404, 410)
+        """Return True if the server has no such source. Layers, which have a path, are no sources."""
+        return self.status in (404, 410) and not self.path
 
     def __reduce__(self) -> tuple[Any, ...]:
         return functools.partial(type(self), status=self.status), self.args, vars(self)

@@ -22,7 +22,7 @@ Pace = Callable[[], Awaitable[None]]
 _CONTINUED = web.RequestKey("continued", bool)
 
 
-async def read_json(request: web.Request, *, limit: int, seconds: float, pace: Pace | None = None) -> Any:
+async def read_json(request: web.Request, *, limit: int, seconds: float, pace: Pace) -> Any:
     """Return the JSON body of a request."""
     if request.content_type != "application/json":
         raise unsupported_media_type("application/json", request)
@@ -56,44 +56,33 @@ def awaits_continue(request: web.Request) -> bool:
     return expects and request.version >= HttpVersion11 and _CONTINUED not in request
 
 
-async def next_chunk(request: web.Request, pace: Pace | None) -> bytes:
+async def next_chunk(request: web.Request, pace: Pace) -> bytes:
     """Return the next bytes of a body as they arrive, at the pace of its client, or nothing at its end."""
     chunk = await request.content.readany()
-    if chunk and pace is not None:
+    if chunk:
         await pace()
     return chunk
 
 
 class receiving:  # noqa: N801 (a context manager, without a generator for each use)
-    """Turn a body that is too slow or incomplete into a `Refusal`.
+    """Turn a body that is too slow or incomplete into a `Refusal`."""
 
-    This is what `asyncio.timeout` does, with fewer calls for each of many bodies that arrive at once.
-    """
-
-    __slots__ = ("_cancelling", "_is_late", "_seconds", "_task", "_timer")
+    __slots__ = ("_seconds", "_timeout")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._is_late = False
+        self._timeout = asyncio.timeout(seconds)
 
     async def __aenter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task, self._cancelling = task, task.cancelling()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._end)
+        await self._timeout.__aenter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        self._timer.cancel()
-        if self._is_late and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+    async def __aexit__(self, *raised: Any) -> None:
+        try:
+            await self._timeout.__aexit__(*raised)
+        except TimeoutError:
             raise refusal("body_too_slow", time=in_words(self._seconds)) from None
-        if isinstance(error, web.RequestPayloadError | ConnectionError):
+        if isinstance(error := raised[1], web.RequestPayloadError | ConnectionError):
             raise refusal("broken_body") from error
-
-    def _end(self) -> None:
-        self._is_late = True
-        self._task.cancel()
 
 
 async def parse_json(body: bytes) -> Any:

@@ -45,9 +45,9 @@ async def read_form(
     *,
     limit: int,
     seconds: float,
+    pace: Pace,
     json_limit: int = 0,
     on_document: Callable[[Any], None] | None = None,
-    pace: Pace | None = None,
 ) -> FormFile:
     """Write the part ``file`` of a form into a file, and return the names in the form.
 
@@ -58,11 +58,11 @@ async def read_form(
         into: the file.
         limit: the most bytes of the part ``file``.
         seconds: how long the form may take.
+        pace: waits until another part of the body may be read.
         json_limit: the most bytes of the part ``data``, which may come before or after the file, and only if
             there is ``on_document``.
         on_document: is called with the JSON document in ``data`` as soon as that has arrived, even if the
             rest of the form is wrong, or with an empty one if the form has no ``data``.
-        pace: waits until another part of the body may be read.
     """
     if request.content_type not in _MEDIA_TYPES:
         raise unsupported_media_type("multipart/form-data", request)

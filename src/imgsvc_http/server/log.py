@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 import traceback
 import warnings
 
@@ -26,7 +25,7 @@ def begin_log(*, verbose: bool) -> None:
         return formatter.format(logging.LogRecord(__name__, logging.WARNING, __file__, 0, text, None, None))
 
     global _writer
-    _writer = LogWriter(_descriptor(), notice)
+    _writer = LogWriter(_STDERR, notice)
     handler = _Queued(_writer)
     handler.setFormatter(formatter)
     logging.raiseExceptions = False  # nor does anybody wait for standard error then
@@ -48,13 +47,6 @@ _writer: LogWriter | None = None
 def lost_lines() -> int:
     """Return how many lines of the log of this process were lost."""
     return 0 if _writer is None else _writer.lost
-
-
-def _descriptor() -> int:
-    try:
-        return sys.stderr.fileno()
-    except (OSError, ValueError, AttributeError):  # closed, or replaced
-        return _STDERR
 
 
 class _Queued(logging.Handler):

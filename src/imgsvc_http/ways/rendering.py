@@ -224,15 +224,10 @@ class _source_errors:  # noqa: N801 (a context manager, without a generator for 
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, SourceError | SourceTooLarge | ImageTooLarge):
-            is_missing = _is_missing(error)
+            is_missing = isinstance(error, SourceRefused) and error.is_missing
             headers = {"Cache-Control": MISSING if is_missing else "no-store"}
             status = _failure_status(self._services.settings.delivery, self._order, error)
             raise Refusal(error.slug, status, error.message, headers, problems_of(error)) from error
-
-
-def _is_missing(error: ImgsvcError) -> bool:
-    """Return True if there is no such source. Pictures of layers are no sources, but parts of requests."""
-    return isinstance(error, SourceRefused) and error.is_missing and not error.path
 
 
 def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> int:
@@ -241,7 +236,7 @@ def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError
         return order.asked.failure_status(error)
     if isinstance(error, ImageTooLarge):
         return status_of(type(error))
-    if _is_missing(error):
+    if isinstance(error, SourceRefused) and error.is_missing:
         return HTTPStatus.NOT_FOUND
     if not settings.gateway_statuses:
         return HTTPStatus.FAILED_DEPENDENCY
