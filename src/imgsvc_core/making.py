@@ -32,7 +32,7 @@ from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.plan.plan import decodings
-from imgsvc_core.plan.seen import NOTHING_SEEN, Sides
+from imgsvc_core.plan.seen import NOTHING_SEEN
 from imgsvc_core.sources.kept_pixels import loaded
 from imgsvc_core.sources.opening import Opened, is_quick, open_source
 from imgsvc_core.sources.receiving import Source, is_at_hand, open_bytes, received
@@ -167,7 +167,7 @@ def _make_in_time(job: _Job, wanted: Sequence[Wanted]) -> dict[Wanted, _Made]:
 def _looks(one: Wanted) -> bool:
     """Return True if a request may look at pixels before it is planned."""
     spec = one.spec
-    return bool(spec.trim or spec.redact or spec.filter) or wants_faces(spec)
+    return bool(spec.trim or spec.redact) or wants_faces(spec)
 
 
 def _open(job: _Job) -> Opened:
@@ -261,7 +261,6 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[Wanted]) -> Seen:
         faces = find_faces(opened, job.limits, job.deadline, all_frames=every)
     hidden = tuple(face for frame in faces or () for face in frame) if every else None
     borders: dict[tuple[Trim, tuple[Redact, ...]], Box] = {}
-    frames: dict[str, Sides] = {}
     for one in wanted:
         trim, redact = one.spec.trim, one.spec.redact
         if trim is not None and trim.box is None and (trim, redact) not in borders:
@@ -271,14 +270,8 @@ def _look(job: _Job, opened: Opened, wanted: Sequence[Wanted]) -> Seen:
             with naming(one.variant):
                 redaction = redaction_of(redact, opened.info, hidden)
             borders[trim, redact] = find_border(opened, trim, job.limits, job.deadline, redaction)
-        for item in one.spec.filter:
-            from imgsvc_core.spec.thumbor_filters import NinePatch
-
-            if isinstance(item, NinePatch) and item.id not in frames:
-                with naming(one.variant):
-                    frames[item.id] = _watermarks(job).sides(item.id)
     first = None if faces is None else faces[0]
-    return Seen(faces=first, faces_of_frames=hidden, borders=borders, frames=frames)
+    return Seen(faces=first, faces_of_frames=hidden, borders=borders)
 
 
 def _watermarks(job: _Job) -> ReceivedWatermarks:

@@ -176,7 +176,6 @@ def theirs(server: str, path: str) -> bytes:
                 "filters:colorize(40,80,20,ff8000)/photo.jpg",
                 "filters:rgb(30,-20,5)/photo.jpg",
                 "filters:equalize()/photo.jpg",
-                "filters:noise(60,7)/photo.jpg",
                 "filters:sharpen(4,1.5,true)/photo.jpg",
                 "filters:sharpen(2,0.5,false)/photo.jpg",
                 "filters:convolution(-1;-1;-1;-1;8;-1;-1;-1;-1,3,false)/photo.jpg",

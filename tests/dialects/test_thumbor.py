@@ -211,14 +211,14 @@ def test_turning_comes_after_everything_and_is_counterclockwise() -> None:
             ],
         ),
         ("watermark(other.png,0,0,100)", []),
-        ("frame(logo.png)", [{"nine_patch": {"id": "w1"}}]),
+        ("frame(logo.png)", []),
     ],
 )  # fmt: skip
 def test_filters(filters: str, expected: list[dict[str, object]]) -> None:
     assert steps(filters) == expected
 
 
-@pytest.mark.parametrize("name", ["format", "frame", "focal", "watermark", "colorize"])
+@pytest.mark.parametrize("name", ["format", "focal", "watermark", "colorize"])
 def test_many_spaces_take_little_time(name: str) -> None:
     spaces = "%20" * 2000
     start = time.process_time()
@@ -405,7 +405,6 @@ def test_gifs_have_the_palettes_of_pillow(translucent: bool) -> None:
     ("parts", "name"),
     [
         ("debug/300x200", "'debug'"),
-        ("filters:frame(frame.9.png)", "'frame'"),
         ("filters:fill(nosuchcolor)", "'nosuchcolor'"),
         ("filters:watermark(logo.png,10,10,0)", "'watermark'"),
         ("filters:colorize(10,10,10,red)", "'colorize'"),

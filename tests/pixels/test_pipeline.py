@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import pyvips
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.vips import from_array
 from imgsvc_core.pixels.channels import split_alpha
-from imgsvc_core.pixels.nine_patch import padding
 from imgsvc_core.pixels.render import function_of_pixels
-from imgsvc_core.plan import Seen
 from imgsvc_core.plan.filter_works import FILTER_WORKS, Opacity, Sharpen, Unsharp
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
@@ -50,7 +47,7 @@ EXAMPLES: list[Any] = [
         Redaction((Covered(Box(3, 4, 20, 10), mode, Color.parse(color)),))
         for mode, color in (("color", "808080"), ("color", "F00"), ("pixels", "F00"), ("blur", "000"))
     ),
-    fx.NinePatch(id="patch"), fx.WithoutAlpha(), fx.RoundCorners(across=5, down=4),
+    fx.WithoutAlpha(), fx.RoundCorners(across=5, down=4),
     fx.Ground(width=80, height=30, left=5, top=-3, kind="color", color="0F0"),
     fx.Ground(width=80, height=30, left=5, top=3, kind="mean"),
     fx.Ground(width=80, height=90, left=5, top=3, kind="blur", sigma=2),
@@ -68,17 +65,6 @@ EXAMPLES: list[Any] = [
     vips.ChromaTint(color="808080"),
 ]  # fmt: skip
 COLORED = RNG.integers(0, 256, (12, 12, 4), np.uint8)
-PATCH = np.full((12, 14, 4), 255, np.uint8)
-PATCH[0, 3:6] = PATCH[4:7, 0] = PATCH[-1, 4:9] = PATCH[3:8, -1] = 0, 0, 0, 255
-PICTURES = {"a": COLORED, "patch": PATCH}
-SEEN = Seen(frames={"patch": padding(from_array(PATCH))})
-
-
-def picture_of(mark: fx.Mark | Laid | None) -> pyvips.Image | None:
-    """Return the picture that the work of a row needs."""
-    if mark is None:
-        return None
-    return from_array(PICTURES[mark.watermark.id if isinstance(mark, fx.Mark) else "a"])
 
 
 VALUES: dict[type, Any] = {Integer: 3, Number: 3, Text: "a", HexColor: "F00"}
@@ -105,10 +91,12 @@ EXAMPLES += [
 def test_rows_tell_the_size_and_the_channels_that_their_functions_make(asked: Any, alpha: bool) -> None:
     image = from_array(np.dstack([GRAY, GRAY // 2]) if alpha else GRAY)
     info = ImageInfo(format="png", width=60, height=40, colorspace="gray", bytes=0, alpha=alpha)
-    draft = build_steps(Spec(), info, SEEN)
+    draft = build_steps(Spec(), info)
     apply(draft, asked)
     work, [planned] = work_of(asked), draft.planned
-    pictures = [] if work.mark is None else [picture_of(work.mark(asked))]
+    pictures: list[Any] = []
+    if work.mark is not None:
+        pictures = [work.mark(asked) and from_array(COLORED)]
     if work.draws:
         pictures = [function_of_pixels(work.draws)(asked, *pictures)]
     made = function_of_pixels(work.pixels)(image, asked, *pictures)

@@ -8,7 +8,6 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import in_bytes, join_alpha, on_color, split_alpha
-from imgsvc_core.plan.color.random_numbers import random_numbers
 from imgsvc_core.spec.thumbor_filters import (
     Convolution,
     Equalize,
@@ -67,9 +66,9 @@ def equalize(image: pyvips.Image, _: Equalize) -> pyvips.Image:
 def noise(image: pyvips.Image, filter: Noise) -> pyvips.Image:
     """Add the same random number to all channels of a pixel: up to half of the amount, up or down."""
     image = in_bytes(image)
-    numbers = random_numbers(filter.seed or 1, image.width * image.height) % filter.amount
-    grain = (numbers.astype(np.int64) - filter.amount // 2).clip(-255, 255).astype(np.int16)
-    grain = grain.reshape(image.height, image.width)
+    lowest, size = -(filter.amount // 2), (image.height, image.width)
+    numbers = np.random.default_rng(filter.seed).integers(lowest, lowest + filter.amount, size)
+    grain = numbers.clip(-255, 255).astype(np.int16)
     return on_color(image, lambda color: _cut(color + pyvips.Image.new_from_array(grain), color))
 
 

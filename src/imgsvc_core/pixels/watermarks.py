@@ -19,11 +19,10 @@ from imgsvc_core.plan import compile_plan
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.layers import Laid
 from imgsvc_core.plan.placement import watermark_size
-from imgsvc_core.plan.seen import Sides
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source, received
 from imgsvc_core.sources.url_messages import shown_url
-from imgsvc_core.spec import Resize, Spec, Watermark
+from imgsvc_core.spec import Resize, Spec
 from imgsvc_core.spec.thumbor_filters import Mark
 
 Watermarks = Mapping[str, Source] | Callable[[str], Source | None]
@@ -127,12 +126,6 @@ class ReceivedWatermarks:
             return self.sources[picture.id]
         assert picture.source is not None
         return self.sources.get(picture.source, picture.source)
-
-    def sides(self, id: str) -> Sides:
-        """Return the room that a nine-patch frame leaves on each side."""
-        from imgsvc_core.pixels.nine_patch import padding
-
-        return padding(self.picture(Mark(watermark=Watermark(id=id)), Size(1, 1)))
 
 
 def _shown(mark: Mark | Laid) -> str:

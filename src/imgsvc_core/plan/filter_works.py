@@ -11,20 +11,18 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.redaction import Redaction
 from imgsvc_core.plan.steps import PLAIN, Traits
-from imgsvc_core.plan.works import NEIGHBORS, Work, room_around
+from imgsvc_core.plan.works import NEIGHBORS, Work
 from imgsvc_core.spec import (
     Blur,
     Filter,
     Halftone,
     Pixellate,
     Vignette,
-    Watermark,
     internal,
     params,
     thumbor_filters,
     vips_filters,
 )
-from imgsvc_core.spec.color import WHITE
 
 
 @frozen
@@ -143,14 +141,6 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
         pixels="shapes:round_corners",
         text=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
         traits=lambda corners: PLAIN.on([corners.background]),
-    ),
-    thumbor_filters.NinePatch: Work[thumbor_filters.NinePatch](
-        pixels="nine_patch:lay_frame",
-        text=lambda patch: f"lay frame '{patch.id}' over the picture",
-        size=lambda patch, draft: room_around(draft.size, draft.seen.frames.get(patch.id, (0, 0, 0, 0))),
-        # copies of its colors and alpha, as floats
-        traits=Traits(rereads=True, copies=4, brings_color=True).on([WHITE]),
-        mark=lambda patch: thumbor_filters.Mark(watermark=Watermark(id=patch.id)),
     ),
     thumbor_filters.Mark: _MARK,
     thumbor_filters.WithoutAlpha: Work(

@@ -130,7 +130,7 @@ def build_steps(spec: Spec, info: ImageInfo, seen: Seen = NOTHING_SEEN) -> Draft
 def apply(draft: Draft, asked: Any) -> None:
     """Add the work of a row."""
     size = Apply(asked).work.size
-    draft.add(Apply(asked, None if size is None else size(asked, draft)))
+    draft.add(Apply(asked, None if size is None else size(asked, draft.size)))
 
 
 def _redact(draft: Draft, asked: tuple[Redact, ...]) -> None:

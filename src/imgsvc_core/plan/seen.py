@@ -10,26 +10,21 @@ from imgsvc_core.plan.faces import Face
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.spec import Redact, Trim
 
-Sides = tuple[int, int, int, int]
-"""Left, top, right and bottom."""
-
 
 @frozen(kw_only=True)
 class Seen:
-    """The faces of the upright source, its borders, and the room that nine-patch frames leave.
+    """The faces of the upright source, and its borders.
 
     Args:
         faces: the faces in the first frame, or None if no request looks at them.
         faces_of_frames: the faces in all frames, or None if no request redacts them.
         borders: for each trim, and what is redacted before it, the box inside of its border. A missing trim
             is planned for a source without a border.
-        frames: the sides of nine-patch frames by the ids of their pictures.
     """
 
     faces: tuple[Face, ...] | None = None
     faces_of_frames: tuple[Face, ...] | None = None
     borders: Mapping[tuple[Trim, tuple[Redact, ...]], Box] = MappingProxyType({})
-    frames: Mapping[str, Sides] = MappingProxyType({})
 
 
 NOTHING_SEEN = Seen()

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.plan.layers import Laid
-from imgsvc_core.plan.seen import Sides
 from imgsvc_core.plan.steps import PLAIN, Traits
 from imgsvc_core.spec import Border, Mask, Padding
 
 if TYPE_CHECKING:
-    from imgsvc_core.plan.draft import Draft
     from imgsvc_core.spec.thumbor_filters import Mark
 
 A = TypeVar("A")
@@ -32,7 +30,7 @@ class Work(Generic[A]):
             the part of the request, and the picture of a watermark if the work needs one.
         text: returns what the work does, for `explain`.
         why: the reason, if the request does not tell it.
-        size: returns the new frame, in pixels of the one before it; without it, the frame stays.
+        size: returns the new frame of one of a size, in its pixels; without it, the frame stays.
         traits: the facts for the compiler.
         mark: returns the mark or the layer whose picture the work needs, or None if it needs no picture.
         draws: the function that makes what the work lays over each frame, of the part of the request and the
@@ -43,16 +41,15 @@ class Work(Generic[A]):
     pixels: str
     text: Callable[[A], str]
     why: str = ""
-    size: Callable[[A, Draft], Box] | None = None
+    size: Callable[[A, Size], Box] | None = None
     traits: Traits | Callable[[A], Traits] = PLAIN
     mark: Callable[[A], Mark | Laid | None] | None = None
     draws: str = ""
     joined: Callable[[A, A], A] | None = None
 
 
-def room_around(size: Size, sides: Sides) -> Box:
-    """Return a frame with room on the left, top, right and bottom."""
-    left, top, right, bottom = sides
+def _room_around(size: Size, top: int, right: int, bottom: int, left: int) -> Box:
+    """Return a frame with room around one of a size."""
     return Box(-left, -top, size.width + left + right, size.height + top + bottom)
 
 
@@ -66,13 +63,13 @@ _MASK = Work[Mask](
 _PADDING = Work[Padding](
     pixels="shapes:pad",
     text=lambda padding: "add {} at the top, {} right, {} bottom, {} left".format(*padding.sides),
-    size=lambda padding, draft: room_around(draft.size, (padding.sides[3], *padding.sides[:3])),
+    size=lambda padding, before: _room_around(before, *padding.sides),
     traits=lambda padding: PLAIN.on([padding.background]),
 )
 _BORDER = Work[Border](
     pixels="shapes:draw_border",
     text=lambda border: f"border of {border.size} in {border.color}, radius {border.radius}",
-    size=lambda border, draft: room_around(draft.size, (border.size,) * 4),
+    size=lambda border, before: _room_around(before, *(border.size,) * 4),
     traits=lambda border: PLAIN.on([border.color, *([border.background] if border.radius else [])]),
 )
 _LAYER = Work[Laid](

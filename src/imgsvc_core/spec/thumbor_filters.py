@@ -5,7 +5,7 @@ something around or over it.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, Operation, declared, param
@@ -205,24 +205,6 @@ class Inscription(Filter):
     tall: int | None = param(
         "Height of the box, up to which letters become smaller.", PIXELS, unit="pixels", default=None
     )
-
-
-@declared
-class NinePatch(Filter):
-    """Lay a frame over the picture. Black pixels on the edges of the frame tell how it is stretched.
-
-    Pixels at its top and left mark the parts that are stretched. Pixels at its bottom and right mark the
-    part that the picture fills.
-    """
-
-    title: ClassVar[str] = "Nine-patch"
-
-    id: str = param("Id of the frame, a watermark picture.", Text(4096))
-
-    @property
-    def pictures(self) -> tuple[str, ...]:
-        """Return the id of the frame."""
-        return (self.id,)
 
 
 @declared

@@ -185,8 +185,10 @@ class Drawing:
             max(1, round(side * int(ratio) / 100)) if ratio != "none" and int(ratio) > 0 else None
             for ratio, side in zip((across, down), self.size, strict=True)
         )
+        if url not in self.watermarks:
+            raise impossible("watermark", "its URL is not in the table of watermarks")
         mark = placed_watermark(
-            self._id("watermark", url),
+            self.watermarks[url],
             1,
             _distance(x, self.size.width),
             _distance(y, self.size.height),
@@ -196,15 +198,6 @@ class Drawing:
         )
         assert mark is not None
         self.steps.append(thumbor_filters.Mark(watermark=mark))
-
-    def _add_frame(self, url: str) -> None:
-        self.steps.append(thumbor_filters.NinePatch(id=self._id("frame", url)))
-        self.alpha = False
-
-    def _id(self, filter_: str, url: str) -> str:
-        if url not in self.watermarks:
-            raise impossible(filter_, "its URL is not in the table of watermarks")
-        return self.watermarks[url]
 
 
 def impossible(name: str, why: str) -> DialectError:

@@ -38,7 +38,6 @@ FILTERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fill": ((_WORD,), (_BOOLEAN,)),
     "focal": ((_TEXT,), ()),
     "format": ((_TEXT,), ()),
-    "frame": ((_TEXT,), ()),
     "grayscale": ((), ()),
     "max_age": ((_WHOLE,), ()),
     "max_bytes": ((_WHOLE,), ()),
