@@ -54,7 +54,7 @@ EVERYTHING: dict[str, Any] = {
     "redact": [{"x": 10, "y": 10, "width": 50, "height": 50}],
 }
 
-WORKS_OF_PHASES = {**works.WORKS_OF_PHASES, **filter_works.WORKS_OF_PHASES}
+WORKS = {**works.WORKS, **filter_works.FILTER_WORKS}
 
 ONE_OF_EACH: dict[str, Any] = {  # in the order of the contract
     "isolate": {"color": "C03010"},
@@ -213,12 +213,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    sorted(
-        {*FUNCTIONS.values(), *(work.pixels for phase in WORKS_OF_PHASES.values() for work in phase.values())}
-    ),
-)
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS.values(), *(work.pixels for work in WORKS.values())}))
 def test_each_step_and_each_work_has_its_function_of_pixels(name: str) -> None:
     assert callable(function_of_pixels(name))
 
@@ -227,7 +222,6 @@ def test_the_pipeline_lists_all_kinds_of_steps() -> None:
     assert set(FUNCTIONS) == KINDS
     for stage in PIPELINE:
         assert stage.made_by.items() <= FUNCTIONS.items()
-    assert set(WORKS_OF_PHASES) <= set(PHASES)
 
 
 @given(specs())
@@ -236,7 +230,7 @@ def test_each_stage_leads_to_the_steps_that_it_lists(spec: Spec) -> None:
         built = build_steps(spec.simplified(), attrs.evolve(PHOTO, orientation=6)).planned
     except ImgsvcError:
         return
-    listed = {stage.name: {*stage.made_by, *WORKS_OF_PHASES.get(stage.name, ())} for stage in PIPELINE}
+    listed = {stage.name: {*stage.made_by, *WORKS} for stage in PIPELINE}
     for planned in built:
         step = planned.step
         assert type(step.asked if isinstance(step, Apply) else step) in listed[planned.phase]

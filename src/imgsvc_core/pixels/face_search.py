@@ -22,10 +22,13 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.limits import Limits, check_memory
 from imgsvc_core.pixels import colorspace, resampling
+from imgsvc_core.pixels.channels import in_bytes
+from imgsvc_core.pixels.shapes import flatten
 from imgsvc_core.plan.decoding import scale_for
 from imgsvc_core.plan.faces import Face, scaled
 from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.sources.opening import Opened
+from imgsvc_core.spec.color import WHITE
 
 _DECODED_SIDE = 640  # pixels of the longer side of the copy that is decoded
 _MODEL = "face_detection_yunet_*.onnx"
@@ -112,13 +115,10 @@ def _missing(what: str) -> MissingDependency:
 
 
 def _reduced(image: pyvips.Image, factor: float) -> pyvips.Image:
-    if image.hasalpha():
-        image = image.flatten(background=[255 << (8 if image.format == "ushort" else 0)])
+    image = in_bytes(flatten(image, WHITE))
     if factor > 1:
         image = image.shrink(min(factor, image.width), min(factor, image.height))
-    if image.format == "ushort":
-        image = image.colourspace("srgb" if image.bands == 3 else "b-w")
-    return image.cast("uchar").copy_memory()
+    return image.copy_memory()
 
 
 def _face(row: Any, size: tuple[int, int]) -> Face:

@@ -14,8 +14,9 @@ import numpy as np
 import pyvips
 
 from imgsvc_core.formats.vips import usual_interpretation
-from imgsvc_core.pixels.blending import band_values, to_rgb
+from imgsvc_core.pixels.blending import to_rgb
 from imgsvc_core.pixels.channels import split_alpha, white
+from imgsvc_core.pixels.ground import plain
 from imgsvc_core.plan.geometry import Box
 from imgsvc_core.plan.redaction import Covered, Redaction, clipped_to
 
@@ -41,9 +42,7 @@ def redact(image: pyvips.Image, asked: Redaction) -> pyvips.Image:
 def _cover(image: pyvips.Image, item: Covered, edges: Any) -> pyvips.Image:
     width, height = item.box.size
     if item.mode == "color":
-        return _picture(np.array(band_values(image, item.color)).reshape(1, 1, -1), image).embed(
-            0, 0, width, height, extend="copy"
-        )
+        return plain(image, item.color, item.box.size)
     side = -(-max(width, height) // _CELLS)
     cells = _picture(_cells(image, item.box, edges, side), image)
     if item.mode == "blur":

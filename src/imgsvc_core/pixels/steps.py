@@ -201,20 +201,17 @@ def recolor(frame: ScaledFrame, step: steps.Recolor, run: Run) -> ScaledFrame:
     image, blocks = frame.image, step.blocks
     if not step.gray:
         image = to_rgb(image)  # the plan expects color from a watermark, but a gray one brings none
-    if step.enhance and (corrections := run.once(step, lambda: _corrections(image))):
-        blocks = fold((*corrections, *step.operations), gray=step.gray)
+    if step.enhance:
+        from imgsvc_core.pixels.enhance import measure  # few requests need it
+
+        if corrections := run.once(step, lambda: measure(image)):
+            blocks = fold((*corrections, *step.operations), gray=step.gray)
     return attrs.evolve(frame, image=apply_blocks(image, blocks))
 
 
 def flatten(frame: ScaledFrame, step: steps.Flatten, run: Run) -> ScaledFrame:
     """Lay a frame on a color."""
     return attrs.evolve(frame, image=shapes.flatten(frame.image, step.background))
-
-
-def _corrections(image: pyvips.Image) -> Any:
-    from imgsvc_core.pixels.enhance import measure  # few requests need it
-
-    return measure(image)
 
 
 def _turned(frame: ScaledFrame, orientation: int) -> ScaledFrame:

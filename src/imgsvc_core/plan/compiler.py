@@ -103,8 +103,10 @@ def compile_plan(
     if output.keep_pixels and not output.facts:
         memory, kept = rewriting_bound(info), 0
     else:
-        every = save + save_exactly
-        memory, kept = _memory(request, info, load, steps, every, frames, keeps_pixels=keeps_pixels)
+        options = {"measured": bool(output.facts), "keeps_pixels": keeps_pixels}
+        memory, kept = memory_bound(info, load, steps, save + save_exactly, frames, **options)
+        if request.trim and request.trim.box is None:
+            memory = max(memory, border_search_bound(info))
     _check_memory(memory, steps, limits)
     return Plan(
         info=info,
@@ -149,24 +151,6 @@ def _saving(
         settings_for, output=output, photograph=photograph, redacted=bool(request.redact)
     )
     return tuple(map(settings, formats)), tuple(exactly(settings(row)) for row in exact)
-
-
-def _memory(
-    request: Spec,
-    info: ImageInfo,
-    load: LoadSettings,
-    steps: Sequence[PlannedStep],
-    save: Sequence[SaveSettings],
-    frames: int,
-    *,
-    keeps_pixels: bool,
-) -> tuple[int, int]:
-    """Return the bounds of `memory_bound`, of which the first counts the search for a border, too."""
-    measured = bool(request.output and request.output.facts)
-    memory, kept = memory_bound(info, load, steps, save, frames, measured=measured, keeps_pixels=keeps_pixels)
-    if request.trim and request.trim.box is None:
-        memory = max(memory, border_search_bound(info))
-    return memory, kept
 
 
 def _check_memory(memory: int, steps: Iterable[PlannedStep], limits: Limits) -> None:

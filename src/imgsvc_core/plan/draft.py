@@ -180,11 +180,6 @@ def flip(draft: Draft, flip: Flip) -> None:
     draft.add(Turn(turns.of_flip(flip)))
 
 
-def turn(draft: Draft, angle: int) -> None:
-    """Turn the picture by quarters."""
-    draft.add(Turn(turns.of_angle(angle) or 1))
-
-
 def rotate(draft: Draft, rotate: Rotate) -> None:
     """Turn the picture, by quarters if the angle allows it."""
     quarter = turns.of_angle(rotate.angle)

@@ -79,23 +79,8 @@ def _neighbors(
     return Work(pixels=pixels, text=text, why=why, traits=traits)
 
 
-_ADJUSTMENTS: Mapping[type, Work[Any]] = {
-    Sharpen: _neighbors("spatial.sharpen:adjust_sharpen", text=lambda asked: f"sharpen {asked.value}"),
-    Unsharp: _neighbors("spatial.sharpen:adjust_unsharp", text=lambda asked: f"unsharp {asked.value}"),
-}
 SPATIAL_ADJUSTMENTS: Mapping[str, type[Sharpen | Unsharp]] = {"sharpen": Sharpen, "unsharp": Unsharp}
 """The adjustments that look beyond single pixels, by the names of their parameters."""
-
-_MARK = Work[thumbor_filters.Mark](
-    pixels="overlay:lay_mark",
-    text=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
-    # Its picture may have color, which is known only when it is opened.
-    # Each mark would compute the pixels below it again, so the frame settles in memory between two marks.
-    traits=lambda mark: Traits(
-        rereads=True, settles=True, brings_color=True, brings_alpha=mark.blend != "over"
-    ),
-    mark=lambda mark: mark,
-)
 
 WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
     Blur: _neighbors(
@@ -142,7 +127,16 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
         text=lambda corners: f"round corners of radius {corners.across}, {corners.down}",
         traits=lambda corners: PLAIN.on([corners.background]),
     ),
-    thumbor_filters.Mark: _MARK,
+    thumbor_filters.Mark: Work[thumbor_filters.Mark](
+        pixels="overlay:lay_mark",
+        text=lambda mark: f"lay watermark '{mark.watermark.id}' over the picture",
+        # Its picture may have color, which is known only when it is opened.
+        # Each mark would compute the pixels below it again, so the frame settles in memory between two marks.
+        traits=lambda mark: Traits(
+            rereads=True, settles=True, brings_color=True, brings_alpha=mark.blend != "over"
+        ),
+        mark=lambda mark: mark,
+    ),
     thumbor_filters.WithoutAlpha: Work(
         pixels="channels:drop_alpha",
         text=lambda _: "leave transparency out",
@@ -162,27 +156,22 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
 }
 """The work of each filter that is neither a formula of color nor a move of the picture."""
 
-_REDACTION = Work[Redaction](
-    pixels="redaction:redact",
-    text=lambda redaction: redaction.text,
-    why="on all pixels of the source, so that none of them is left",
-    traits=lambda redaction: NEIGHBORS.on(item.color for item in redaction.covered if item.mode == "color"),
-)
-_OPACITY = Work[Opacity](
-    pixels="pointwise:multiply_alpha",
-    text=lambda opacity: f"opacity {opacity.value:g}",
-    traits=Traits(brings_alpha=True),
-)
-
-WORKS_OF_PHASES: Mapping[str, Mapping[type, Work[Any]]] = {
-    "redact": {Redaction: _REDACTION},
-    "adjust": _ADJUSTMENTS,
-    "filter": WORK_OF_FILTERS,
-    "watermark": {thumbor_filters.Mark: _MARK},
-    "opacity": {Opacity: _OPACITY},
-}
-"""The work of these phases of `PIPELINE`, by the class of what is asked."""
-
 FILTER_WORKS: Mapping[type, Work[Any]] = {
-    kind: work for works in WORKS_OF_PHASES.values() for kind, work in works.items()
+    **WORK_OF_FILTERS,
+    Redaction: Work[Redaction](
+        pixels="redaction:redact",
+        text=lambda redaction: redaction.text,
+        why="on all pixels of the source, so that none of them is left",
+        traits=lambda redaction: NEIGHBORS.on(
+            item.color for item in redaction.covered if item.mode == "color"
+        ),
+    ),
+    Sharpen: _neighbors("spatial.sharpen:adjust_sharpen", text=lambda asked: f"sharpen {asked.value}"),
+    Unsharp: _neighbors("spatial.sharpen:adjust_unsharp", text=lambda asked: f"unsharp {asked.value}"),
+    Opacity: Work[Opacity](
+        pixels="pointwise:multiply_alpha",
+        text=lambda opacity: f"opacity {opacity.value:g}",
+        traits=Traits(brings_alpha=True),
+    ),
 }
+"""The work of filters, redaction, adjustments and watermarks, by the class of what is asked."""

@@ -25,7 +25,6 @@ from imgsvc_core.plan.draft import (
     rotate,
     scale,
     trim,
-    turn,
     upright,
 )
 from imgsvc_core.plan.geometry import Box, Size
@@ -45,7 +44,7 @@ from imgsvc_core.plan.steps import (
     Traits,
     Turn,
 )
-from imgsvc_core.spec import Adjust, Auto, Filter, Redact, Spec, Watermark
+from imgsvc_core.spec import Adjust, Auto, Filter, Redact, Rotate, Spec, Watermark
 
 if TYPE_CHECKING:
     from imgsvc_core.plan.works import Work
@@ -163,7 +162,7 @@ def _filter(draft: Draft, filters: tuple[Filter, ...]) -> None:
         if isinstance(item, thumbor_filters.Rescale):
             rescale(draft, item)
         elif isinstance(item, thumbor_filters.QuarterTurn):
-            turn(draft, item.angle)
+            rotate(draft, Rotate(angle=item.angle))
         elif isinstance(item, thumbor_filters.Inscription):
             apply(draft, Laid(item.layer, "filter", draft.size, visible=True, tall=item.tall))
         elif operation := filtering(item):

@@ -13,11 +13,6 @@ _MOST_SPREAD = 100
 _FEW_SPREAD = 6
 _LEAST_REST = 10
 
-_TOP = frozenset({"top-left", "top", "top-right"})
-_BOTTOM = frozenset({"bottom-left", "bottom", "bottom-right"})
-_LEFT = frozenset({"top-left", "left", "bottom-left"})
-_RIGHT = frozenset({"top-right", "right", "bottom-right"})
-
 
 def gravity_offset(
     gravity: str,
@@ -35,8 +30,8 @@ def gravity_offset(
     """
     width, height = outer[0] - inner[0], outer[1] - inner[1]
     center, middle = (round((room + 1) / 2) if past_center else room // 2 for room in (width, height))
-    left = across if gravity in _LEFT else width - across if gravity in _RIGHT else center + across
-    top = down if gravity in _TOP else height - down if gravity in _BOTTOM else middle + down
+    left = across if "left" in gravity else width - across if "right" in gravity else center + across
+    top = down if "top" in gravity else height - down if "bottom" in gravity else middle + down
     return left, top
 
 
@@ -136,4 +131,6 @@ def _room(image: tuple[int, int], watermark: Watermark) -> Size:
 
 def margins(gravity: str | None, padding: int) -> tuple[int, int]:
     """Return the padding from a side edge, and from the top or bottom, if gravity names one."""
-    return padding if gravity in _LEFT | _RIGHT else 0, padding if gravity in _TOP | _BOTTOM else 0
+    named = gravity or ""
+    across, down = "left" in named or "right" in named, "top" in named or "bottom" in named
+    return padding * across, padding * down

@@ -87,17 +87,8 @@ _LAYER = Work[Laid](
     mark=lambda laid: None if laid.layer.picture is None else laid,
 )
 
-WORKS_OF_PHASES: Mapping[str, Mapping[type, Work[Any]]] = {
-    "mask": {Mask: _MASK},
-    "padding": {Padding: _PADDING},
-    "border": {Border: _BORDER},
-    "layers": {Laid: _LAYER},
-}
-"""The work of these phases of `PIPELINE`, by the class of what is asked."""
-
-WORKS: Mapping[type, Work[Any]] = {
-    kind: work for works in WORKS_OF_PHASES.values() for kind, work in works.items()
-}
+WORKS: Mapping[type, Work[Any]] = {Mask: _MASK, Padding: _PADDING, Border: _BORDER, Laid: _LAYER}
+"""The work on the frame and of layers, by the class of what is asked."""
 
 
 def work_of(asked: object) -> Work[Any]:

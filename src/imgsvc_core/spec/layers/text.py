@@ -146,10 +146,3 @@ class Text(Operation):
     def parts(self) -> tuple[Span, ...]:
         """Return the parts of the text; without spans, the one that it is."""
         return self.spans or (Span(text=self.text or ""),)
-
-    @property
-    def colors(self) -> tuple[Color, ...]:
-        """Return the colors that it draws with."""
-        effects = (self.outline, self.shadow, self.background)
-        own = [span.color for span in self.parts if span.color is not None]
-        return (self.color, *own, *(item.color for item in effects if item is not None))
