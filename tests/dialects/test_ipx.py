@@ -94,6 +94,8 @@ def test_jpegs_are_decoded_smaller_before_sizes_are_rounded(modifiers: str, size
         ("rotate_180", {"rotate": {"angle": 180.0}}),
         ("rotate_30,b_f00", {"rotate": {"angle": 30.0, "background": "FF0000"}}),
         ("rotate_30", {"rotate": {"angle": 30.0, "background": "000000"}}),
+        ("flip,flop,rotate_30", {"rotate": {"angle": 210.0, "background": "000000"}}),
+        ("flip,rotate_30", {"flip": {"vertical": True}, "rotate": {"angle": 30.0, "background": "000000"}}),
         ("rotate_", {}),
         ("autoorient", {}),
         ("grayscale", {"filter": [{"modulate": {"saturation": 0.0}}]}),

@@ -33,17 +33,12 @@ _TRIMMED = 10.0
 _MOST_COLORS = 256  # of a PNG with a quality
 _MILD_BLUR = (1 / 9,) * 9
 _MILD_SHARPEN = tuple(weight / 24 for weight in (-1, -1, -1, -1, 32, -1, -1, -1, -1))
-_ORIENTED: Mapping[int, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {
-    # a turn as a flip and a rotation
-    1: (None, None),
-    2: ({"horizontal": True}, None),
-    3: (None, {"angle": 180}),
-    4: ({"vertical": True}, None),
-    5: ({"horizontal": True}, {"angle": 270}),
-    6: (None, {"angle": 90}),
-    7: ({"horizontal": True}, {"angle": 90}),
-    8: (None, {"angle": 270}),
-}
+_ACROSS, _DOWN = {"horizontal": True}, {"vertical": True}
+_ORIENTED: Mapping[int, tuple[dict[str, bool] | None, int]] = {
+    1: (None, 0), 2: (_ACROSS, 0), 3: (None, 180), 4: (_DOWN, 0), 5: (_ACROSS, 270), 6: (None, 90),
+    7: (_ACROSS, 90), 8: (None, 270),
+}  # fmt: skip
+"""Each EXIF orientation as a flip, and a clockwise rotation after it."""
 
 
 def accepted_format(accept: str, *, animated: bool) -> str:
@@ -79,10 +74,9 @@ def request_of(modifiers: Sequence[Modifier], format_: str | None, info: ImageIn
     asked = {ALIASES.get(name, name): arguments for name, arguments in modifiers}
     calls = called(modifiers, Size(*info.upright_size))
     found = layout(calls, jpeg=info.format == "jpg", gamma="gamma" in asked)
-    flip, rotate = _ORIENTED[found.orientation]
-    if found.angle:
-        rotate = {"angle": found.angle % 360, "background": asked.get("background", (BLACK,))[0] or BLACK}
     background = asked.get("background", (None,))[0] or BLACK
+    flip, quarters = _ORIENTED[found.orientation]
+    angle = (quarters + found.angle) % 360
     output = _output(asked, format_, info)
     gravity: Gravity | None = "smart" if calls.position == "smart" else None
     reduced = window_of(found.whole, found.part, found.scaled, found.window, gravity)
@@ -91,7 +85,7 @@ def request_of(modifiers: Sequence[Modifier], format_: str | None, info: ImageIn
         reduced["resize"] |= {"kernel": calls.kernel, "scaling": "exact" if exact else "fast"}
     return built(
         flip=flip,
-        rotate=rotate,
+        rotate={"angle": angle, "background": background if found.angle else None} if angle else None,
         adjust={"opacity": asked["opacity"][0]} if "opacity" in asked and "background" not in asked else None,
         **reduced,
         filter=(
