@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 from imgsvc_core.errors import ImgsvcError, SourceUnreachable
 
 
@@ -32,14 +29,11 @@ class DialectError(ImgsvcError):
         super().__init__(message)
         self.status = status
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), status=self.status), self.args
-
 
 class SourceRefused(SourceUnreachable):
     """The server of the source answers with an HTTP status instead of the source."""
 
-    def __init__(self, message: str, *, status: int) -> None:
+    def __init__(self, message: str, *, status: int = 502) -> None:
         super().__init__(message)
         self.status = status
 
@@ -47,6 +41,3 @@ class SourceRefused(SourceUnreachable):
     def is_missing(self) -> bool:
         """Return True if the server has no such source. Layers, which have a path, are no sources."""
         return self.status in (404, 410) and not self.path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), status=self.status), self.args, vars(self)

@@ -52,8 +52,7 @@ class Layout:
     @property
     def canvas(self) -> Size:
         """The size of the result."""
-        top, right, bottom, left = self.margins
-        return Size(self.window.width + left + right, self.window.height + top + bottom)
+        return _grown(self.window.size, self.margins)
 
 
 def fitted(size: Size, longest: int) -> Size:

@@ -9,7 +9,7 @@ import attrs
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_urls.dialects.building import animates
+from imgsvc_urls.dialects.building import animates, lower_qualities
 from imgsvc_urls.dialects.thumbor.filters import Filter
 
 _FORMATS = {
@@ -94,10 +94,8 @@ class Encoding:
 
 def _ladder(quality: int) -> tuple[int, ...]:
     """Return the qualities that thumbor tries, three quarters of the last one each, and then the first."""
-    tried = [quality]
-    while tried[-1] * 3 // 4 >= _LEAST_QUALITY:
-        tried.append(tried[-1] * 3 // 4)
-    return (*tried, quality)
+    lower = (tried for tried in lower_qualities(quality) if tried >= _LEAST_QUALITY)
+    return (quality, *lower, quality)
 
 
 def named_format(filters: Iterable[Filter]) -> str | None:
