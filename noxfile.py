@@ -151,7 +151,7 @@ def structure(session: nox.Session) -> None:
     """Sizes, import circles, what a picture and a request pass; ``-- --tree PATH`` measures another tree."""
     session.install("-e", ".[all]")
     session.run("python", "tools/structure.py", *session.posargs)
-    session.run("python", "tools/listening.py", *session.posargs)
+    session.run("python", "-m", "tools.listening", *session.posargs)
 
 
 @nox.session

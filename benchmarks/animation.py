@@ -52,9 +52,7 @@ def main() -> int:
 
 
 def half(source: bytes) -> bytes:
-    data = process(source, REQUEST).data
-    assert data is not None
-    return data
+    return process(source, REQUEST).data
 
 
 def _sharp(sharp: Sharp, path: Path, repeats: int, *, keep: Path | None = None) -> Timing:

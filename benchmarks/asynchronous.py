@@ -21,6 +21,7 @@ from tests.support.processes import workers_of
 
 import imgsvc_core as imgsvc
 from benchmarks.harness import Bound, print_table, verdict
+from benchmarks.peers import own_cpu_seconds
 from benchmarks.pictures import picture
 
 MOST_LAG_MS = 20.0
@@ -102,11 +103,8 @@ def _cpu() -> float:
     own = resource.getrusage(resource.RUSAGE_SELF)
     total = own.ru_utime + own.ru_stime
     for pid in workers_of(os.getpid()):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        with contextlib.suppress(OSError):  # it has ended
+            total += own_cpu_seconds(pid)
     return total
 
 

@@ -50,8 +50,7 @@ _NOISE = random.Random(1).randbytes(10_000)
 
 
 def main() -> int:
-    pages = [sys.argv.pop(1)] if sys.argv[1:] and not sys.argv[1].startswith("-") else []
-    options = options_of(__doc__, files=2000, rounds=3, tiny=100_000)
+    options = options_of(__doc__, page=True, files=2000, rounds=3, tiny=100_000)
     source = photographs(options.files)
     contenders: dict[str, Callable[[Path], None]] = {
         "imgsvc: all cores": lambda target: imgsvc(source, target, {"": _SPEC}),
@@ -100,8 +99,7 @@ def main() -> int:
         for name, found in series.items()
     ]
     print_table(_COLUMNS, rows)
-    for page in pages:
-        write_table(Path(page), _MARKS, _COLUMNS, rows)
+    write_table(options.page, _MARKS, _COLUMNS, rows)
     print(f"Processes that share nothing gain {statistics.median(gains):.2f} by the second core.\n")
     everywhere = series["imgsvc: all cores"]
     return verdict(

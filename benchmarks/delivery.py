@@ -8,13 +8,10 @@ programs and ``wrk`` itself share the machine.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,9 +25,10 @@ import attrs
 from tests.support.processes import listeners_of
 from yarl import URL
 
-from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.harness import Bound, options_of, print_table, verdict, write_table
+from benchmarks.peers import own_cpu_seconds
 from benchmarks.pictures import picture
-from benchmarks.service import Running, service, wrk
+from benchmarks.service import Load, Running, service, wrk
 from imgsvc_urls import Signer
 
 MARKS = "<!-- delivery -->", "<!-- /delivery -->"
@@ -41,7 +39,6 @@ AT_ONCE = 1000
 _KNOWN = """
 wrk.headers["If-None-Match"] = [[{etag}]]
 """
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @attrs.frozen
@@ -57,27 +54,13 @@ class Delivering:
         return self.signer.url("photos/photo.jpg", **options)
 
     def cpu(self) -> float:
-        """CPU seconds of the service's own process, which does not work on pixels."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-@attrs.frozen
-class Load:
-    """Requests per second as they came, and CPU seconds of one of them."""
-
-    rate: float
-    cpu: float
+        """CPU milliseconds of the service's own process, which does not work on pixels."""
+        return 1000 * own_cpu_seconds(self.pid)
 
 
 def main() -> int:
     """Print requests per second of each kind; return 1 if a bound is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
-    parser.add_argument("--seconds", type=int, default=10)
-    options = parser.parse_args()
+    options = options_of(__doc__, page=True, seconds=10)
     if shutil.which("wrk") is None:
         sys.exit("The benchmark needs wrk, a package of Debian: apt-get install wrk")
     rows, bounds = list[tuple[str, ...]](), []
@@ -91,11 +74,11 @@ def main() -> int:
         rows += [_row(what, kind, load) for what, (load, _) in loads.items()]
         rows.append(_row("miss, without its pixels", kind, miss))
         for what, (load, limit) in loads.items():
-            bounds.append(Bound(f"{what}, {kind}, per second of a core", 1 / load.cpu, limit, at_least=True))
-        bounds.append(Bound(f"miss over its pixels, {kind}", 1000 * miss.cpu, 3, unit=" ms"))
+            per_core = 1000 / load.cpu
+            bounds.append(Bound(f"{what}, {kind}, per second of a core", per_core, limit, at_least=True))
+        bounds.append(Bound(f"miss over its pixels, {kind}", miss.cpu, 3, unit=" ms"))
     print_table(COLUMNS, rows)
-    if options.page:
-        write_table(options.page, MARKS, COLUMNS, rows)
+    write_table(options.page, MARKS, COLUMNS, rows)
     with delivering("plain") as cold:
         made = asyncio.run(at_once(cold))
     bounds.append(Bound(f"computations of {AT_ONCE:,} requests at once", made, 1))
@@ -103,7 +86,7 @@ def main() -> int:
 
 
 def _row(what: str, kind: str, load: Load) -> tuple[str, ...]:
-    return what, kind, f"{load.rate:,.0f}", f"{1e6 * load.cpu:,.0f}", f"{1 / load.cpu:,.0f}"
+    return what, kind, f"{load.rate:,.0f}", f"{1000 * load.cpu:,.0f}", f"{1000 / load.cpu:,.0f}"
 
 
 @contextlib.contextmanager
@@ -118,17 +101,10 @@ def delivering(kind: str, **settings: object) -> Iterator[Delivering]:
             "server__plain_http": "false" if kind == "TLS" else "true",
         }
         with service(folder, **settings) as running:
-            environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(folder / "state")}
-            account = _command("accounts", "list", environment=environment)[0]["id"]
-            key = _command("signing-keys", "create", account, environment=environment)
+            key = running.command("signing-keys", "create")
             yield Delivering(
                 running, Signer(running.url, key["id"], key["secret"]), folder, listeners_of(running.pid)[0]
             )
-
-
-def _command(*arguments: str, environment: Mapping[str, str]) -> Any:
-    command = [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, env=environment).stdout)
 
 
 def hits(site: Delivering, seconds: int, *, known: bool = False) -> Load:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
@@ -29,6 +28,7 @@ from tests.support.photos import Pixels
 
 from benchmarks.corpus import CORPUS
 from benchmarks.harness import Bound, print_table, stay_on_one_cpu, verdict, write_table
+from benchmarks.pictures import on_one_thread
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.table import FORMATS
@@ -79,8 +79,7 @@ def main(page: str | None = None, most: str = "100") -> int:
         for row in dict.fromkeys(row for row, _ in found)
     ]
     print_table(columns, table)
-    if page is not None:
-        write_table(Path(page), MARKS, columns, table)
+    write_table(page, MARKS, columns, table)
     return verdict(_bounds(found))
 
 
@@ -92,7 +91,7 @@ def _title(row: Row) -> str:
 def _measure(format: str, pixels: Pixels) -> dict[Row, Ratio]:
     """Return our bytes and time over those of each other encoder that reaches our score."""
     original = Original.of(_rgb(pixels)) if format != "png" else None
-    image = _image(pixels)
+    image = on_one_thread(photos.as_vips(pixels))
     others = _others(format, pixels)
     efforts, beside = EFFORTS.get(format, ((), None))
     rows: list[Row] = [(format, None, name) for name in others]
@@ -118,7 +117,7 @@ def _measure(format: str, pixels: Pixels) -> dict[Row, Ratio]:
 
 
 def _others(format: str, pixels: Pixels) -> dict[str, Encode]:
-    image = _image(pixels)
+    image = on_one_thread(photos.as_vips(pixels))
 
     def by_libvips(saver: str, quality: int, **options: object) -> bytes:
         given = {"Q": quality} if quality else {}
@@ -147,12 +146,6 @@ def _by_imgsvc(image: pyvips.Image, format: str, quality: int, effort: int | Non
     data = save(image, SaveSettings(format=format, quality=quality or None, effort=effort)).data
     assert data is not None
     return data
-
-
-def _image(pixels: Pixels) -> pyvips.Image:
-    image = photos.as_vips(pixels)
-    image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
-    return image
 
 
 def _by_pillow(image: Image.Image, kind: str, quality: int) -> bytes:

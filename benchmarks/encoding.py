@@ -95,8 +95,7 @@ def main(page: str | None = None) -> int:
     ]
     columns = ("format", "pictures", *CONTENDERS)
     print_table(columns, table)
-    if page is not None:
-        write_table(Path(page), MARKS, columns, table)
+    write_table(page, MARKS, columns, table)
     return verdict(_bounds(rows))
 
 
@@ -155,9 +154,7 @@ def _measure(picture: Picture, format: str, sharp: Sharp) -> dict[str, Found]:
 
 
 def _by_imgsvc(source: bytes, format: str) -> bytes:
-    data = process(source, {"output": {"format": format}}, threads=1).data
-    assert data is not None
-    return data
+    return process(source, {"output": {"format": format}}, threads=1).data
 
 
 def _by_libvips(source: bytes, format: str) -> bytes:

@@ -82,9 +82,20 @@ class Bound:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
-def options_of(description: str | None, **defaults: float) -> argparse.Namespace:
-    """Read the numbers that a benchmark takes as flags, by their names."""
-    parser = argparse.ArgumentParser(description=description)
+def options_of(
+    description: str | None, *, page: bool = False, programs: Sequence[str] = (), **defaults: float
+) -> argparse.Namespace:
+    """Read what a benchmark takes: a page of the documentation, and as flags paths of programs and numbers.
+
+    The variables of the environment with the names of the programs, in capitals, may have their paths, too.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    if page:
+        parser.add_argument("page", nargs="?", help="page of the documentation that gets the table")
+    for name in programs:
+        parser.add_argument(f"--{name}", type=Path, default=os.environ.get(name.upper()))
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=type(default), default=default, help=f"by default {default:,}")
     return parser.parse_args()
@@ -213,22 +224,24 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 
 def write_table(
-    page: Path,
+    page: str | None,
     marks: tuple[str, str],
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     rules: Sequence[str] | None = None,
 ) -> None:
-    """Replace what stands between the marks in a Markdown page.
+    """Replace what stands between the marks in a Markdown page, if there is one.
 
     ``rules`` align the columns. By default, all but the first two go to the right, as numbers do.
     """
+    if not page:
+        return
     begin, end = marks
     rules = rules or ["---", "---", *["---:"] * len(columns[2:])]
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    before, _, rest = Path(page).read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     lines = "\n".join(f"| {' | '.join(line)} |" for line in [columns, rules, *rows])
-    page.write_text(f"{before}{begin}\n\n{lines}\n\n{end}{after}", encoding="utf-8")
+    Path(page).write_text(f"{before}{begin}\n\n{lines}\n\n{end}{after}", encoding="utf-8")
 
 
 def print_series(series: Mapping[str, Series], extra: Mapping[str, str] | None = None) -> None:

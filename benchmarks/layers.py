@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -32,6 +31,7 @@ from benchmarks.harness import (
     print_table,
     run_python,
     run_timed,
+    running,
     stay_on_one_cpu,
     timed,
     verdict,
@@ -39,7 +39,7 @@ from benchmarks.harness import (
 )
 from benchmarks.installed import node_packages
 from benchmarks.pictures import picture
-from benchmarks.sharp import Sharp, sharp_process
+from benchmarks.sharp import sharp_process
 from benchmarks.truth import on_white, ssimulacra2
 from imgsvc_core import parse, process
 from imgsvc_core._runtime.worker_setup import prepare_worker
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
         found = [_text(), _beside_sharp(files), _beside_satori(files)]
     rows = [row for some, _ in found for row in some]
     print_table(_COLUMNS, rows)
-    for page in map(Path, arguments):
+    for page in arguments:
         write_table(page, _MARKS, _COLUMNS, rows)
     return verdict([bound for _, some in found for bound in some])
 
@@ -178,8 +178,7 @@ def _beside_sharp(files: Files) -> tuple[Rows, list[Bound]]:
         ],
     }  # fmt: skip
     with sharp_process() as sharp:
-        by_sharp: Callable[[int], Timing] = partial(_by_sharp, sharp, theirs)
-        series = compare({"imgsvc": timed(ours), "sharp": by_sharp}, rounds=_ROUNDS)
+        series = compare({"imgsvc": timed(ours), "sharp": partial(sharp.timing, **theirs)}, rounds=_ROUNDS)
         kept = files.ground.with_name("sharp.jpg")
         sharp.run(**theirs, keep=str(kept))
     return _compared("three layers on 1200 x 630", series, ours(), kept.read_bytes(), 1.0)
@@ -226,9 +225,7 @@ def _made(source: bytes, request: dict[str, Any], marks: Any = None) -> Callable
     spec = parse({"output": jpeg, **request})
 
     def run() -> bytes:
-        data = process(source, spec, watermarks=marks, threads=1).data
-        assert data is not None
-        return data
+        return process(source, spec, watermarks=marks, threads=1).data
 
     return run
 
@@ -243,30 +240,14 @@ def _anew(run: Callable[[], bytes]) -> Callable[[], bytes]:
     return run_anew
 
 
-def _by_sharp(sharp: Sharp, request: dict[str, Any], repeats: int) -> Timing:
-    return sharp.timing(repeats, **request)
-
-
 @contextmanager
 def _satori(photo: Path, logo: Path) -> Iterator[Callable[..., Timing]]:
     """A node process that draws cards."""
     environment = os.environ | {"NODE_PATH": str(node_packages())}
-    command = ["node", str(Path(__file__).with_name("cards.js")), str(photo), str(logo)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True) as node:
-        stdin, stdout = node.stdin, node.stdout
-        assert stdin is not None
-        assert stdout is not None
-        width, height = _CARD
-
-        def run(repeats: int, **more: Any) -> Timing:
-            request = {"width": width, "height": height, "title": _TITLE, "subtitle": _SUBTITLE, **more}
-            stdin.write(json.dumps({"repeats": repeats, **request}) + "\n")
-            stdin.flush()
-            return Timing(**json.loads(stdout.readline()))
-
-        yield run
-        stdin.close()
+    command = ["node", Path(__file__).with_name("cards.js"), photo, logo]
+    width, height = _CARD
+    with running(command, environment) as node:
+        yield partial(node.timing, width=width, height=height, title=_TITLE, subtitle=_SUBTITLE)
 
 
 if __name__ == "__main__":

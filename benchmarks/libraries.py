@@ -86,7 +86,7 @@ JOBS: Mapping[str, Job] = {
 
 
 def main(arguments: list[str]) -> int:
-    pages = [Path(argument) for argument in arguments if argument not in JOBS]
+    pages = [argument for argument in arguments if argument not in JOBS]
     jobs = {name: job for name, job in JOBS.items() if not set(arguments) & set(JOBS) or name in arguments}
     found: dict[str, dict[str, Series]] = {}
     rows: list[tuple[str, ...]] = []
@@ -175,9 +175,7 @@ def imgsvc(job: Job, scaling: str = "fast") -> Callable[[], bytes]:
     spec = parse(request)
 
     def run() -> bytes:
-        data = process(source, spec, watermarks=marks, threads=1).data
-        assert data is not None
-        return data
+        return process(source, spec, watermarks=marks, threads=1).data
 
     return run
 

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 import attrs
 import numpy as np
@@ -70,8 +69,7 @@ def main(page: str | None = None, most: str = "20") -> int:
                 if (broken := [one.of_the_package for one in found])
             ),
         ]
-    if page is not None:
-        write_table(Path(page), MARKS, _COLUMNS, rows)
+    write_table(page, MARKS, _COLUMNS, rows)
     pairs = min(200, 10 * int(most))
     apart = [abs(Original.of(one).score(other) - ssimulacra2(one, other)) for one, other in _pairs(pairs)]
     return verdict(
@@ -141,9 +139,7 @@ class _Counted:
 
 
 def _encoded(pixels: Pixels, format: str, output: Mapping[str, object]) -> bytes:
-    data = process(pixels, {"output": {"format": format, **output}}, threads=1).data
-    assert data is not None
-    return data
+    return process(pixels, {"output": {"format": format, **output}}, threads=1).data
 
 
 def _decoded(format: str, data: bytes) -> Pixels:

@@ -178,8 +178,7 @@ def main(page: str | None = None) -> int:
             rows.append((source, f"{found['bound']:.0f}", f"{found['peak']:.0f}", asked))
             bounds.append(Bound(f"{source} {asked}", ratio, 0.9, at_least=True))
     print_table(COLUMNS, rows)
-    if page is not None:
-        write_table(Path(page), MARKS, COLUMNS, rows, RULES)
+    write_table(page, MARKS, COLUMNS, rows, RULES)
     return verdict([min(bounds, key=lambda bound: bound.value)])
 
 

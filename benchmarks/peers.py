@@ -149,6 +149,11 @@ def cpu_seconds(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def own_cpu_seconds(process: int) -> float:
+    """Return the CPU seconds that a process took itself."""
+    return sum(map(int, _fields(process)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def _fields(process: int) -> list[str]:
     """Return what /proc tells of a process, from its state on: see proc(5)."""
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()

@@ -73,6 +73,15 @@ def make(name: str) -> None:
     unfinished.rename(FOLDER / name)
 
 
+def on_one_thread(image: Any) -> Any:
+    """Return an image of libvips that is computed in one thread."""
+    import pyvips
+
+    image = image.copy()
+    image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+    return image
+
+
 def _faded(image: Any) -> Any:
     """Add alpha: an opaque ellipse that fades out towards the corners, which are transparent."""
     import pyvips

@@ -12,7 +12,6 @@ import io
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 import attrs
 import numpy as np
@@ -93,8 +92,7 @@ def main(page: str | None = None) -> int:
         over = 1 / series["imgsvc"].times_cheaper_than(series["Pillow"])
         bounds.append(Bound(f"{job.title}: CPU over Pillow", over, _MOST_OVER_PILLOW, unit="x"))
     print_table(_COLUMNS, rows)
-    if page is not None:
-        write_table(Path(page), _MARKS, _COLUMNS, rows)
+    write_table(page, _MARKS, _COLUMNS, rows)
     return verdict(bounds)
 
 

@@ -13,7 +13,7 @@ import pyvips
 from tests.support.colors import color_steps
 
 from benchmarks.harness import Bound, compare, print_series, timed, verdict
-from benchmarks.pictures import picture
+from benchmarks.pictures import on_one_thread, picture
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.plan.color.steps import ColorStep
 from imgsvc_core.plan.folding import fold
@@ -39,8 +39,7 @@ def main() -> int:
 
 
 def _measure(name: str) -> list[Bound]:
-    photo = pyvips.Image.new_from_file(str(picture(name))).copy_memory().copy()
-    photo.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+    photo = on_one_thread(pyvips.Image.new_from_file(str(picture(name))).copy_memory())
     contenders: Mapping[str, Callable[[], object]] = {
         "nothing": lambda: photo.copy().write_to_memory(),
         "contrast": _folded(photo, contrast=10),

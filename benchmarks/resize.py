@@ -27,7 +27,7 @@ from benchmarks.harness import (
     timed,
     verdict,
 )
-from benchmarks.pictures import picture
+from benchmarks.pictures import on_one_thread, picture
 from benchmarks.sharp import Sharp, sharp_process
 from imgsvc_core import parse, process
 
@@ -90,9 +90,7 @@ def main() -> int:
 
 
 def imgsvc(source: bytes) -> bytes:
-    data = process(source, REQUEST, threads=1).data
-    assert data is not None
-    return data
+    return process(source, REQUEST, threads=1).data
 
 
 def shortest_chain(source: bytes) -> bytes:
@@ -155,12 +153,6 @@ def sharp_resize(
 def encoded(image: pyvips.Image) -> bytes:
     data: bytes = image.jpegsave_buffer(Q=QUALITY, keep="none")
     return data
-
-
-def on_one_thread(image: pyvips.Image) -> pyvips.Image:
-    image = image.copy()
-    image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
-    return image
 
 
 if __name__ == "__main__":

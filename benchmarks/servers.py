@@ -12,13 +12,11 @@ Bytes and SSIMULACRA2, against the source reduced by Lanczos, are means of sever
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import urllib.error
@@ -29,7 +27,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.harness import Bound, options_of, print_table, verdict, write_table
 from benchmarks.peers import (
     CORES,
     Peer,
@@ -40,8 +38,7 @@ from benchmarks.peers import (
     serving_thumbor,
 )
 from benchmarks.pictures import FOLDER, picture
-from benchmarks.service import service
-from benchmarks.service_others import Load, under_load
+from benchmarks.service import Load, service, under_load, wrk
 from benchmarks.truth import truth
 
 MARKS = ("<!-- servers -->", "<!-- /servers -->")
@@ -76,26 +73,16 @@ class Found:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
-    parser.add_argument("--formats", nargs="*", default=list(QUALITIES))
-    parser.add_argument("--seconds", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--imgproxy", type=Path, default=os.environ.get("IMGPROXY"))
-    parser.add_argument("--imagor", type=Path, default=os.environ.get("IMAGOR"))
-    options = parser.parse_args()
+    options = options_of(__doc__, page=True, programs=("imgproxy", "imagor"), seconds=6, rounds=5)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     rows: list[tuple[str, ...]] = []
     found: dict[str, dict[str, Found]] = {}
     with _servers(options.imgproxy, options.imagor) as (folder, servers):
-        for format in options.formats:
+        for format in QUALITIES:
             found[format] = _measure(format, servers, folder, options.rounds, options.seconds)
             rows += [(format.upper(), name, *_cells(one)) for name, one in found[format].items()]
             print_table(COLUMNS, rows[-len(found[format]) :])
-    if options.page:
-        write_table(options.page, MARKS, COLUMNS, rows)
+    write_table(options.page, MARKS, COLUMNS, rows)
     return verdict([bound for format, servers in found.items() for bound in _bounds(format, servers)])
 
 
@@ -147,20 +134,17 @@ def _servers(
 def _imgsvc(folder: Path, origin: str) -> Iterator[Peer]:
     """Serve URLs of imgproxy over plain HTTP, for the account that a first start made, without a cache."""
     with service(folder) as first:
-        state = f"server.state_folder={first.folder / 'state'}"
-    command = [sys.executable, "-m", "imgsvc_cli"]
-    listed = subprocess.check_output([*command, "accounts", "list", "--json", "--set", state], text=True)
-    account = json.loads(listed)[0]["id"]
+        account = first.command("accounts", "list")[0]["id"]
     dialects = {"imgproxy": {"account": account, "sources": [f"{origin}/"], "avif_speed": _AVIF_SPEED}}
     settings = {
         "server.plain_http": "true", "server.host": "127.0.0.1", "workers.number": CORES,
         "rate.requests": 10**9, "rate.pictures": 10**9, "rate.misses": 10**9, "accounts.quota": 10**9,
         "fetch.private_allowed": "127.0.0.1", "cache.memory_bytes": 0, "cache.place_bytes": 0,
-        "delivery.dialects": json.dumps(dialects),
+        "delivery.dialects": json.dumps(dialects), "server.state_folder": folder / "state",
     }  # fmt: skip
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-    flags += ["--set", state]
-    with serving(lambda port: [*command, "serve", "--set", f"server.port={port}", *flags]) as peer:
+    command = [sys.executable, "-m", "imgsvc_cli", "serve", *flags]
+    with serving(lambda port: [*command, "--set", f"server.port={port}"]) as peer:
         yield attrs.evolve(peer, url=f"{peer.url}/imgproxy")
 
 
@@ -238,7 +222,8 @@ def _load(peer: Peer, url: str, seconds: int, folder: Path) -> Load:
     script = _CYCLE.format(number=NUMBER, start=start, end=end)
     with ThreadPoolExecutor(CONNECTIONS) as clients:  # replaces workers that the end of a load before cost
         list(clients.map(lambda index: _get(url.replace("{}", f"{index:02d}")), range(_WARMING)))
-    return under_load(peer, url.replace("{}", "00"), script, seconds, folder, CONNECTIONS)
+    first = url.replace("{}", "00")
+    return under_load(peer.pid, lambda: wrk(first, seconds, folder, script, CONNECTIONS))
 
 
 def _cells(found: Found) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -60,10 +61,17 @@ class Running:
     key: str
     folder: Path
     pid: int
+    environment: Mapping[str, str]
 
     @property
     def tls(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.folder / "state" / "localhost.pem")
+
+    def command(self, *arguments: str) -> Any:
+        """Return what an administrative command prints about this service."""
+        called = [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"]
+        state = {"IMGSVC_SERVER_STATE_FOLDER": str(self.folder / "state")}
+        return json.loads(subprocess.check_output(called, env={**self.environment, **state}))
 
 
 @attrs.frozen
@@ -107,10 +115,15 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def service(folder: Path, **more: object) -> Iterator[Running]:
+def service(
+    folder: Path,
+    program: Sequence[str] = ("-m", "imgsvc_cli"),
+    environment: Mapping[str, str] = os.environ,
+    **more: object,
+) -> Iterator[Running]:
     """The command that serves, with two workers, and ``more`` settings by their names with ``__``.
 
-    Its log is ``service.log`` in the folder.
+    Python runs the ``program`` as the command. Its log is ``service.log`` in the folder.
     """
     settings = {
         "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
@@ -121,7 +134,8 @@ def service(folder: Path, **more: object) -> Iterator[Running]:
     flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     with (folder / "service.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "imgsvc_cli", "serve", *flags],
+            [sys.executable, *program, "serve", *flags],
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -136,7 +150,7 @@ def service(folder: Path, **more: object) -> Iterator[Running]:
         url, key = re.search(r"https?://localhost:\d+", text), re.search(r"isk_[\w-]+", text)
         assert url is not None
         assert key is not None
-        yield Running(url[0], key[0], folder, process.pid)
+        yield Running(url[0], key[0], folder, process.pid, environment)
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
@@ -224,10 +238,15 @@ def _work(photo: bytes, seconds: float) -> tuple[int, float]:
 
 def upload_load(running: Running, body: bytes, seconds: int, connections: int = 8) -> Load:
     """What the service does with uploads of a form."""
-    before, begun = cpu_seconds(running.pid), time.perf_counter()
-    rate = uploads(running, body, seconds, connections)
+    return under_load(running.pid, lambda: uploads(running, body, seconds, connections))
+
+
+def under_load(pid: int, load: Callable[[], float]) -> Load:
+    """What a service does under a load, which gives its rate."""
+    before, begun = cpu_seconds(pid), time.perf_counter()
+    rate = load()
     done = rate * (time.perf_counter() - begun)
-    return Load(rate, 1000 * (cpu_seconds(running.pid) - before) / done)
+    return Load(rate, 1000 * (cpu_seconds(pid) - before) / done)
 
 
 def uploads(running: Running, body: bytes, seconds: int, connections: int = 8) -> float:
@@ -249,6 +268,7 @@ def wrk(url: str, seconds: int, folder: Path, script: str = "", connections: int
     assert failed is not None, done.stdout + done.stderr
     assert found is not None, done.stdout
     assert failed[1] == "0", done.stdout
+    assert float(found[1]), f"{url} answered nothing in {seconds} seconds: give it more, by --seconds"
     return float(found[1])
 
 

@@ -11,25 +11,22 @@ their own. What they take all the same is told.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.client
-import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import attrs
 
-from benchmarks.harness import Bound, print_table, verdict
+from benchmarks.harness import Bound, options_of, print_table, verdict
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, client, form, median_call, service
 
@@ -57,9 +54,7 @@ class Attack:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, default=40, help="of the quiet account in each turn")
-    options = parser.parse_args()
+    options = options_of(__doc__, pictures=40)  # of the quiet account in each turn
     photo = form(picture("6mp.jpg").read_bytes())
     drawing = form(_ENDLESS, {"output": {"format": "png"}})
     attacks = {
@@ -76,7 +71,7 @@ def main() -> int:
         for what, attack in attacks.items():
             quiet = median_call(upload, options.pictures)
             before, started = _cpu_of_children(), time.monotonic()
-            with under(attack, other):
+            with under(_attack, attack, other):
                 slowed = median_call(upload, options.pictures)
             cores = (_cpu_of_children() - before) / (time.monotonic() - started)
             time.sleep(_SETTLE_SECONDS)
@@ -87,9 +82,9 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def under(attack: Attack, attacker: Running) -> Iterator[None]:
+def under(attack: Callable[..., None], *arguments: object) -> Iterator[None]:
     """Let a process attack during the block."""
-    process = get_context("spawn").Process(target=_attack, args=(attack, attacker), daemon=True)
+    process = get_context("spawn").Process(target=attack, args=arguments, daemon=True)
     process.start()
     time.sleep(_SETTLE_SECONDS)
     try:
@@ -141,17 +136,8 @@ def _cpu_of_children() -> float:
 
 def second_key(running: Running) -> str:
     """Return a key of another account."""
-    environment = os.environ | {"IMGSVC_SERVER_STATE_FOLDER": str(running.folder / "state")}
-
-    def command(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return done.stdout
-
-    account = json.loads(command("accounts", "create", "Attacker"))["id"]
-    return str(json.loads(command("keys", "create", account))["secret"])
+    account = running.command("accounts", "create", "Attacker")["id"]
+    return str(running.command("keys", "create", account)["secret"])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -29,14 +28,14 @@ from benchmarks.harness import Bound, options_of, print_table, verdict
 from benchmarks.peers import serving_files
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, form, service
-from benchmarks.service_attack import OTHER_ADDRESS, second_key
+from benchmarks.service_attack import OTHER_ADDRESS, second_key, under
 
 Attack: TypeAlias = Callable[[Running, bytes], Coroutine[Any, Any, None]]
 
 _DRIPS = 300
 _CLIENTS = 128
 _DRIP_SECONDS = 0.1
-_SETTLE_SECONDS = 4.0
+_SETTLE_SECONDS = 1.0
 _RETRY_SECONDS = 2.0
 _MOST_SECONDS = 1.0
 
@@ -64,8 +63,9 @@ def main() -> int:
         )
         other = attrs.evolve(running, key=second_key(running))
         for what, attack in attacks.items():
-            with under(attack, other, photo):
+            with under(_attack, attack, other, photo) if attack else contextlib.nullcontext():
                 taken = quiet_account(running, f"{origin}/small.png", options.seconds)
+            time.sleep(_SETTLE_SECONDS)
             for call, seconds in taken.items():
                 middle, longest = statistics.median(seconds), max(seconds)
                 rows.append((f"{call} beside {what}", len(seconds), f"{1e3 * middle:.0f}", f"{longest:.2f}"))
@@ -73,23 +73,6 @@ def main() -> int:
                     bounds.append(Bound(f"longest {call} beside {what}", longest, _MOST_SECONDS, unit=" s"))
     print_table(("", "calls", "median ms", "longest s"), rows)
     return verdict(bounds)
-
-
-@contextlib.contextmanager
-def under(attack: Attack | None, attacker: Running, photo: bytes) -> Iterator[None]:
-    """Attack from a process of its own during the block."""
-    if attack is None:
-        yield
-        return
-    process = get_context("spawn").Process(target=_attack, args=(attack, attacker, photo), daemon=True)
-    process.start()
-    time.sleep(_SETTLE_SECONDS)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.join()
-        time.sleep(1)
 
 
 def _attack(attack: Attack, attacker: Running, photo: bytes) -> None:

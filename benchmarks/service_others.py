@@ -9,7 +9,6 @@ it is checked that all did the same work. ipx needs node and npm. imgproxy takes
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import io
@@ -18,7 +17,6 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,18 +24,17 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.harness import Bound, options_of, print_table, verdict, write_table
 from benchmarks.peers import (
     CORES,
     Peer,
-    cpu_seconds,
     serving_files,
     serving_imgproxy,
     serving_ipx,
     serving_thumbor,
 )
 from benchmarks.pictures import picture
-from benchmarks.service import BOUNDARY, Running, form, service, wrk
+from benchmarks.service import BOUNDARY, Load, Running, form, service, under_load, wrk
 from benchmarks.truth import truth
 
 MARKS = ("<!-- others -->", "<!-- /others -->")
@@ -101,23 +98,8 @@ Ask: TypeAlias = Callable[[Work], Call | None]
 """Gives the request for a work, or None if the server cannot do it."""
 
 
-@attrs.frozen
-class Load:
-    """What a contender did under load."""
-
-    rate: float
-    cpu: float
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
-    parser.add_argument("--seconds", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--imgproxy", type=Path, default=os.environ.get("IMGPROXY"))
-    options = parser.parse_args()
+    options = options_of(__doc__, page=True, programs=("imgproxy",), seconds=6, rounds=5)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     rows: list[tuple[str, ...]] = []
     found: dict[tuple[Work, str], tuple[list[Load], int]] = {}
@@ -130,15 +112,15 @@ def main() -> int:
             for turn in range(-1, options.rounds):
                 for name in list(calls)[:: -1 if turn % 2 else 1]:
                     peer, call = calls[name]
-                    load = under_load(peer, call.url, call.script(folder), options.seconds, folder)
+                    send = functools.partial(wrk, call.url, options.seconds, folder, call.script(folder))
+                    load = under_load(peer.pid, send)
                     if turn >= 0:
                         loads[name].append(load)
             for name, series in loads.items():
                 found[work, name] = series, len(answers[name])
                 rows.append((work.title, name, *_row(series, answers[name], work)))
             print_table(COLUMNS, rows[-len(calls) :])
-    if options.page:
-        write_table(options.page, MARKS, COLUMNS, rows)
+    write_table(options.page, MARKS, COLUMNS, rows)
     return verdict(list(_bounds(found)))
 
 
@@ -173,15 +155,6 @@ def contenders(
                 return data
 
         yield folder, asked, get
-
-
-def under_load(peer: Peer, url: str, script: str, seconds: int, folder: Path, connections: int = 8) -> Load:
-    """Load a server by a script of wrk."""
-    before, started = cpu_seconds(peer.pid), time.perf_counter()
-    rate = wrk(url, seconds, folder, script, connections)
-    taken = time.perf_counter() - started
-    assert rate, f"{url} answered nothing in {seconds} seconds: give it more, by --seconds"
-    return Load(rate, 1000 * (cpu_seconds(peer.pid) - before) / (rate * taken))
 
 
 def check_alike(work: Work, answers: Mapping[str, bytes]) -> None:

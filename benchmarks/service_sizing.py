@@ -55,8 +55,7 @@ def main(page: str = "") -> int:
             rows.append((name, f"{megapixels}", f"{rate:.1f}", f"{cost:.1f}", f"{max(peaks):.0f}"))
     print_table(COLUMNS, rows)
     ready, first = (statistics.median(found) for found in zip(*starts, strict=True))
-    if page:
-        write_table(Path(page), MARKS, COLUMNS, rows)
+    write_table(page, MARKS, COLUMNS, rows)
     return verdict(
         [
             Bound("ready after", ready, _READY_SECONDS, unit=" s"),

@@ -7,7 +7,6 @@ large picture by URL, and then each for a result of its own by POST. Half of the
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import resource
 import socket
@@ -27,7 +26,7 @@ import attrs
 from tests.support.processes import listeners_of
 
 from benchmarks.delivery import Delivering, delivering
-from benchmarks.harness import Bound, print_table, verdict, write_table
+from benchmarks.harness import Bound, options_of, print_table, verdict, write_table
 from benchmarks.pictures import picture
 from benchmarks.service import BOUNDARY, Running, client, form
 from benchmarks.service_attack import second_key
@@ -67,11 +66,7 @@ class Reader:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
-    options = parser.parse_args()
+    options = options_of(__doc__, page=True)
     _allow_files(4 * READERS)  # half of those of the service are for connections
     rows, bounds = [], []
     with delivering("TLS") as site:
@@ -81,8 +76,7 @@ def main() -> int:
             rows.append(row)
             bounds += found
     print_table(COLUMNS, rows)
-    if options.page:
-        write_table(options.page, MARKS, COLUMNS, rows)
+    write_table(options.page, MARKS, COLUMNS, rows)
     return verdict(bounds)
 
 

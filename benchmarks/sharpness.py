@@ -7,7 +7,6 @@ quality 80. ``--widths 40`` measures 40 widths instead of eight.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from benchmarks.harness import (
     Bound,
     Timing,
     compare,
+    options_of,
     print_table,
     stay_on_one_cpu,
     timed,
@@ -88,12 +88,7 @@ class Found:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("page", nargs="?", type=Path, help="page of the documentation that gets the table")
-    parser.add_argument("--widths", type=int, default=8)
-    options = parser.parse_args()
+    options = options_of(__doc__, page=True, widths=8)
     widths = [round(width) for width in np.geomspace(NARROWEST, WIDEST, options.widths)]
     found: dict[int, list[Found]] = {width: [] for width in widths}
     with sharp_process() as sharp:
@@ -103,8 +98,7 @@ def main() -> int:
             print(name, flush=True)
     rows = [(str(width), str(len(row)), *_row(row)) for width, row in found.items()]
     print_table(COLUMNS, rows)
-    if options.page:
-        write_table(options.page, MARKS, COLUMNS, rows)
+    write_table(options.page, MARKS, COLUMNS, rows)
     return verdict(_bounds([one for row in found.values() for one in row]))
 
 

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -147,8 +146,7 @@ def main(page: str | None = None) -> int:
         bounds.append(Bound(f"{way.title}: score", score, way.least, at_least=True))
         print(rows[-1], flush=True)
     print_table(COLUMNS, rows)
-    if page is not None:
-        write_table(Path(page), MARKS, COLUMNS, rows)
+    write_table(page, MARKS, COLUMNS, rows)
     return verdict(bounds)
 
 

@@ -21,8 +21,8 @@ import numpy as np
 import pyvips
 from PIL import Image, ImageFilter, ImageOps
 
-from benchmarks.harness import Bound, compare, print_table, timed, verdict
-from benchmarks.pictures import picture
+from benchmarks.harness import Bound, compare, print_table, timed, verdict, write_table
+from benchmarks.pictures import on_one_thread, picture
 from benchmarks.truth import ssimulacra2
 from imgsvc_core.pixels.pointwise import apply_blocks
 from imgsvc_core.pixels.spatial.gaussian import gaussian_blur, gaussian_sigma
@@ -66,7 +66,7 @@ def main(page: str | None = None) -> int:
     bounds: list[Bound] = []
     tables: dict[str, list[tuple[str, ...]]] = {}
     for name in ("12mp.jpg", "2mp.jpg"):
-        photo = _on_one_thread(pyvips.Image.new_from_file(str(picture(name))).copy_memory())
+        photo = on_one_thread(pyvips.Image.new_from_file(str(picture(name))).copy_memory())
         tables[name] = _throughputs(photo)
         print_table((f"{name}, MP/s", *COLUMNS), tables[name])
         bounds.append(_gaussian(name, photo))
@@ -75,29 +75,24 @@ def main(page: str | None = None) -> int:
     scores = truths()
     print_table(("filter", *TRUTHS), [(what, *scores[what]) for what in scores])
     if page is not None:
-        _write(Path(page), tables, scores)
+        _write(page, tables, scores)
     return verdict(bounds)
 
 
 def _write(
-    page: Path, tables: Mapping[str, Sequence[tuple[str, ...]]], scores: Mapping[str, tuple[str, str]]
+    page: str, tables: Mapping[str, Sequence[tuple[str, ...]]], scores: Mapping[str, tuple[str, str]]
 ) -> None:
-    """Replace what stands between the marks in a Markdown page."""
-    begin, end = MARKS
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
+    """Write what was found for both photographs into a Markdown page."""
     head = [
         "filter",
         *(f"{column}, {name.removesuffix('.jpg')}" for name in tables for column in COLUMNS),
         *TRUTHS,
     ]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
-    lines += [
+    lines = [
         [rows[0][0], *(cell for row in rows for cell in row[1:]), *scores.get(rows[0][0], ("-", "-"))]
         for rows in zip(*tables.values(), strict=True)
     ]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    page.write_text(f"{before}{begin}\n\n{table}\n\n{end}{after}", encoding="utf-8")
+    write_table(page, MARKS, head, lines, ["---", *["---:"] * (len(head) - 1)])
 
 
 def _throughputs(photo: pyvips.Image) -> list[tuple[str, str, str, str]]:
@@ -178,7 +173,7 @@ def _motion(name: str, photo: pyvips.Image) -> Bound:
     angle = math.radians(MOTION_ANGLE)
     weights = line_weights(MOTION_LENGTH * math.cos(angle), -MOTION_LENGTH * math.sin(angle))
     mask = pyvips.Image.new_from_array(np.asarray(weights).tolist())
-    strip = _on_one_thread(photo.crop(0, 0, photo.width, STRIP_LINES + mask.height).copy_memory())
+    strip = on_one_thread(photo.crop(0, 0, photo.width, STRIP_LINES + mask.height).copy_memory())
     series = compare(
         {
             "ours": timed(_evaluated(lambda: motion_blur(photo, MOTION_LENGTH, MOTION_ANGLE))),
@@ -265,12 +260,6 @@ def _command(arguments: list[str]) -> Callable[[], object]:
 
 def _evaluated(run: Callable[[], pyvips.Image]) -> Callable[[], object]:
     return lambda: run().write_to_memory()
-
-
-def _on_one_thread(image: pyvips.Image) -> pyvips.Image:
-    image = image.copy()
-    image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
-    return image
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ JOBS: Mapping[str, Job] = dict(_jobs())
 
 
 def main(arguments: list[str]) -> int:
-    pages = [Path(argument) for argument in arguments if argument not in JOBS]
+    pages = [argument for argument in arguments if argument not in JOBS]
     jobs = {name: job for name, job in JOBS.items() if not set(arguments) & set(JOBS) or name in arguments}
     found: dict[str, dict[str, Series]] = {}
     rows: list[tuple[str, ...]] = []

@@ -1,7 +1,7 @@
 """Measure what a request costs the process that listens: calls of Python functions, and CPU.
 
-``python tools/listening.py [--tree PATH] [--list]`` counts the calls in this checkout or another one.
-``python tools/listening.py --against PATH`` measures the CPU of both, in turns. Clients and workers are other
+``python -m tools.listening [--tree PATH] [--list]`` counts the calls in this checkout or another one.
+``python -m tools.listening --against PATH`` measures the CPU of both, in turns. Clients and workers are other
 processes, and requests come one after the other over one connection with TLS.
 """
 
@@ -18,9 +18,7 @@ import re
 import runpy
 import shutil
 import signal
-import ssl
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -33,6 +31,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
+from benchmarks.service import BOUNDARY, Running, form, service
+
+from imgsvc_urls import Signer
 
 TOP = Path(__file__).resolve().parent.parent
 PICTURE = TOP / "examples" / "pictures" / "portrait.jpg"
@@ -40,7 +41,6 @@ COUNTED = 40  # requests of each kind: what runs beside them, such as timers, ha
 TIMED = 250
 MOST = 10_000  # requests of a kind
 WARM_UP = 12
-BOUNDARY = "-" * 24 + "Zq7d3Kf0TtW9xLr2mB5vYc"  # as long as that of curl
 REQUEST = {"resize": {"width": 200}, "output": {"format": "webp"}}
 _COUNTS = "COUNTS_OF_CALLS"  # the file that counts are written to
 
@@ -113,21 +113,20 @@ def print_cpu(trees: Mapping[str, Path], rounds: int) -> None:
 class Service:
     """A service that runs, and what its clients need."""
 
+    running: Running
     pid: int
-    url: str
-    key: str
-    folder: Path
     origin: str
-    sign: Callable[[str], str]
+    signer: Signer
 
     def calls(self) -> dict[str, Callable[[int], None]]:
         """Return what sends the request of a number, by kinds."""
-        address = urlsplit(self.url)
-        tls = ssl.create_default_context(cafile=self.folder / "state" / "localhost.pem")
-        connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=tls)
-        key = {"Authorization": f"Bearer {self.key}"}
+        address = urlsplit(self.running.url)
+        connection = http.client.HTTPSConnection(
+            address.hostname or "", address.port, context=self.running.tls
+        )
+        key = {"Authorization": f"Bearer {self.running.key}"}
         upload = key | {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
-        body = form(PICTURE.read_bytes())
+        body = form(PICTURE.read_bytes(), REQUEST)
 
         def send(method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> None:
             connection.request(method, path, body, dict(headers))
@@ -139,16 +138,19 @@ class Service:
             asked = json.dumps({"url": f"{self.origin}/{number}.jpg", **REQUEST}).encode()
             send("POST", "/1.0/fetch", asked, key | {"Content-Type": "application/json"})
 
+        def look(number: int) -> None:
+            send("GET", self.signer.url(f"photos/{number}.jpg", resize="200x"), None, {})
+
         return {
             "upload": lambda number: send("POST", "/1.0/upload", body, upload),
             "fetch": fetch,
-            "miss": lambda number: send("GET", self.sign(f"photos/{number}.jpg"), None, {}),
-            "hit": lambda number: send("GET", self.sign("photos/0.jpg"), None, {}),
+            "miss": look,
+            "hit": lambda _: look(0),
         }
 
     def count(self, begin: bool) -> Counter[str]:
         """Begin to count the calls of the process, or end it and return them."""
-        file = self.folder / "counts.json"
+        file = self.running.folder / "counts.json"
         file.unlink(missing_ok=True)
         os.kill(self.pid, signal.SIGUSR1)
         while not file.exists():
@@ -171,43 +173,18 @@ def serving(tree: Path, *, counted: bool = False) -> Iterator[Service]:
         for number in range(1, MOST):
             os.link(folder / "photos" / "0.jpg", folder / "photos" / f"{number}.jpg")
         settings = {
-            "server.port": 0, "server.state_folder": folder / "state", "workers.number": 2,
-            "rate.requests": 10**9, "accounts.quota": 10**9,
-            "fetch.private_allowed": "127.0.0.1",
-            "delivery.origins": json.dumps({"photos": f"file://{folder}/photos"}),
-        }  # fmt: skip
-        declared = (tree / "src/imgsvc_http/settings/sections.py").read_text(encoding="utf-8")
-        settings |= {
-            f"rate.{name}": 10**9 for name in ("pictures", "misses") if f"    {name}: int" in declared
+            "fetch__private_allowed": "127.0.0.1",
+            "delivery__origins": json.dumps({"photos": f"file://{folder}/photos"}),
         }
-        flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         environment = os.environ | {
             "PYTHONPATH": str(tree.resolve() / "src"),
-            "IMGSVC_SERVER_STATE_FOLDER": str(folder / "state"),
             _COUNTS: str(folder / "counts.json"),
         }
-        program = [__file__, "--serve"] if counted else ["-m", "imgsvc_cli"]
-        command = [sys.executable, *program, "serve", *flags]
-        with (
-            (folder / "service.log").open("w") as log,
-            subprocess.Popen(
-                command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
-            ) as process,
-        ):
-            try:
-                assert process.stdout is not None
-                text = ""
-                while "curl" not in text:
-                    line = process.stdout.readline()
-                    assert line, (folder / "service.log").read_text()
-                    text += line
-                url, key = re.search(r"https://localhost:\d+", text), re.search(r"isk_[\w-]+", text)
-                assert url is not None
-                assert key is not None
-                sign = _signer(environment, url[0])
-                yield Service(_listening(process.pid), url[0], key[0], folder, address, sign)
-            finally:
-                process.send_signal(signal.SIGTERM)
+        program = ["-m", "tools.listening", "--serve"] if counted else ["-m", "imgsvc_cli"]
+        with service(folder, program, environment, **settings) as running:
+            made = running.command("signing-keys", "create")
+            signer = Signer("", made["id"], made["secret"])
+            yield Service(running, _listening(running.pid), address, signer)
 
 
 def _listening(pid: int) -> int:
@@ -216,19 +193,6 @@ def _listening(pid: int) -> int:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     forked = [int(child) for child in children if Path(f"/proc/{child}/cmdline").read_bytes() == program]
     return forked[0] if forked else pid
-
-
-def _signer(environment: Mapping[str, str], url: str) -> Callable[[str], str]:
-    """Return what signs the URL of a picture for a service."""
-    from imgsvc_urls import Signer
-
-    def command(*arguments: str) -> Any:
-        called = [sys.executable, "-m", "imgsvc_cli", *arguments, "--json"]
-        return json.loads(subprocess.check_output(called, env=environment))
-
-    made = command("signing-keys", "create", command("accounts", "list")[0]["id"])
-    signer = Signer(url, made["id"], made["secret"])
-    return lambda source: signer.url(source, resize="200x").removeprefix(url)
 
 
 @contextlib.contextmanager
@@ -255,17 +219,6 @@ def origin() -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
-
-
-def form(picture: bytes) -> bytes:
-    """Return the body of an upload."""
-    parts = (
-        b'name="data"\r\nContent-Type: application/json\r\n\r\n' + json.dumps(REQUEST).encode(),
-        b'name="file"; filename="photo.jpg"\r\nContent-Type: image/jpeg\r\n\r\n' + picture,
-    )
-    mark = f"--{BOUNDARY}".encode()
-    disposed = (mark + b"\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts)
-    return b"".join(disposed) + mark + b"--\r\n"
 
 
 def serve_counted(arguments: list[str]) -> None:
