@@ -33,7 +33,7 @@ class Codestream:
         if begin >= 0 and begin + length <= self._length:
             return self.reader.read(self._offset + begin, length)
         if start + length > self.size:
-            raise self.reader.corrupt("its codestream ends before its headers are complete")
+            raise self.reader.corrupt("its codestream ends before its data is complete")
         found, first = [], 0
         for offset, part in self.parts:
             begin, end = max(start - first, 0), min(start + length - first, part)
@@ -104,8 +104,7 @@ class BitReader:
 
     def skip_extensions(self) -> None:
         """Skip what later versions of the format may add."""
-        extensions = self.u64()
-        self.skip(sum(self.u64() for bit in range(64) if extensions >> bit & 1))
+        self.skip(sum(self.u64() for _ in range(self.u64().bit_count())))
 
     def align(self) -> None:
         """Go on at the next byte."""

@@ -30,7 +30,7 @@ _SMALL_PREVIEWS: tuple[Distribution, ...] = ((16, 0), (32, 0), (1, 5), (33, 9))
 _PREVIEWS: tuple[Distribution, ...] = ((1, 6), (65, 8), (321, 10), (1345, 12))
 _RATIOS = {1: (1, 1), 2: (12, 10), 3: (4, 3), 4: (3, 2), 5: (16, 9), 6: (5, 4), 7: (2, 1)}
 GRAY, _XYB = 1, 2  # color spaces
-D65, _CUSTOM, _THEATER = 1, 2, 11
+D65, _CUSTOM = 1, 2
 _DAYLIGHT: Chromaticity = (0.3127, 0.329)
 _WHITES: dict[int, Chromaticity] = {D65: _DAYLIGHT, 10: (1 / 3, 1 / 3), 11: (0.314, 0.351)}
 _PRIMARIES: dict[int, Primaries] = {1: SRGB, 9: BT2020, 11: DISPLAY_P3}
@@ -117,10 +117,8 @@ def read_header(reader: BitReader) -> Header:
     reader.skip(8 * len(START))
     width, height = _read_size(reader)
     if reader.flag():
-        header = Header(width=width, height=height, end=_skip_transforms(reader, xyb=True))
-    else:
-        header = _read_metadata(reader, width, height)
-    return header
+        return Header(width=width, height=height, end=_skip_transforms(reader, xyb=True))
+    return _read_metadata(reader, width, height)
 
 
 def _read_size(reader: BitReader) -> tuple[int, int]:
@@ -157,11 +155,11 @@ def _read_metadata(reader: BitReader, width: int, height: int) -> Header:
     reader.flag()  # if 16 bits are enough for the numbers of a decoder
     extra = tuple(_read_extra(reader) for _ in range(reader.u32((0, 0), (1, 0), (2, 4), (1, 12))))
     xyb = reader.flag()
-    color_start = reader.position
-    described, nits = _read_colors(reader), _NITS
-    color_end = reader.position
+    colors, colored = reader.placed(lambda: _read_colors(reader))
     if more:
         nits = _read_white(reader)
+        if colors.space and colors.space.transfer == "pq" and nits not in (0, _NITS):
+            colors = attrs.evolve(colors, space=attrs.evolve(colors.space, peak=nits))
     reader.skip_extensions()
     return Header(
         width=width,
@@ -172,8 +170,8 @@ def _read_metadata(reader: BitReader, width: int, height: int) -> Header:
         depth=depth,
         extra=extra,
         xyb=xyb,
-        colors=described.colors(nits),
-        places=Places((color_start, color_end), animated),
+        colors=colors,
+        places=Places(colored, animated),
         end=_skip_transforms(reader, xyb=xyb),
     )
 
@@ -209,60 +207,31 @@ def _read_extra(reader: BitReader) -> ExtraChannel:
     return ExtraChannel(kind, premultiplied, named)
 
 
-@frozen
-class _Described:
-    """The color encoding as the header tells it. Primaries or a white of their own have no number."""
-
-    space: int = 0
-    profile: bool = False
-    white: int = D65
-    primaries: int = 1
-    own_white: Chromaticity | None = None
-    own_primaries: tuple[Chromaticity, Chromaticity, Chromaticity] | None = None
-    gamma: float | None = None
-    transfer: int = SRGB_CURVE
-
-    def colors(self, nits: float) -> Colors:
-        """Return what it means. ``nits`` is the luminance of white."""
-        gray = self.space == GRAY
-        if self.profile or self.space == _XYB:
-            return Colors(gray, self.profile)
-        if self.gamma is None and self.own_white is None and self.own_primaries is None and self.white == D65:
-            number = 12 if self.primaries == _THEATER else self.primaries
-            return Colors(gray, space=from_code_points(number, self.transfer, nits if nits != _NITS else 0))
-        white = self.own_white or _WHITES.get(self.white, _DAYLIGHT)
-        *three, _ = _PRIMARIES.get(self.primaries, SRGB)
-        red, green, blue = self.own_primaries or three
-        chosen: Primaries = (red, green, blue, white)
-        by_curve = from_code_points(1, self.transfer, nits if nits != _NITS else 0)
-        space = from_gamma(chosen, self.gamma and 1 / self.gamma)
-        if self.gamma is not None or by_curve is None:
-            return Colors(gray, space=space)
-        return Colors(gray, space=attrs.evolve(by_curve, primaries=space.primaries if space else SRGB))
-
-
-def _read_colors(reader: BitReader) -> _Described:
+def _read_colors(reader: BitReader) -> Colors:
     if reader.flag():
-        return _Described()
-    profile, space = reader.flag(), reader.enum()
+        return Colors()
+    profile, kind = reader.flag(), reader.enum()
     if profile:
-        return _Described(space, profile=True)
-    white, primaries, own_white, own_primaries = D65, 1, None, None
-    if space != _XYB:
-        white = reader.enum()
-        own_white = _read_point(reader) if white == _CUSTOM else None
-    if space not in (GRAY, _XYB):
-        primaries = reader.enum()
-        if primaries == _CUSTOM:
-            own_primaries = _read_point(reader), _read_point(reader), _read_point(reader)
-    gamma, transfer = None, SRGB_CURVE
-    if space != _XYB:
-        if reader.flag():
-            gamma = reader.bits(24) / 1e7
-        else:
-            transfer = reader.enum()
+        return Colors(kind == GRAY, profile=True)
+    space = None if kind == _XYB else _read_space(reader, gray=kind == GRAY)
     reader.enum()  # the rendering intent
-    return _Described(space, False, white, primaries, own_white, own_primaries, gamma, transfer)
+    return Colors(kind == GRAY, space=space)
+
+
+def _read_space(reader: BitReader, *, gray: bool) -> RgbSpace | None:
+    number = reader.enum()
+    white = _read_point(reader) if number == _CUSTOM else _WHITES.get(number, _DAYLIGHT)
+    number = 1 if gray else reader.enum()
+    if number == _CUSTOM:
+        red, green, blue = _read_point(reader), _read_point(reader), _read_point(reader)
+    else:
+        red, green, blue, _ = _PRIMARIES.get(number, SRGB)
+    primaries = red, green, blue, white
+    if reader.flag():
+        gamma = reader.bits(24) / 1e7
+        return from_gamma(primaries, gamma and 1 / gamma)
+    curve, space = from_code_points(1, reader.enum()), from_gamma(primaries, None)
+    return attrs.evolve(curve, primaries=space.primaries) if curve and space else curve or space
 
 
 def _read_point(reader: BitReader) -> Chromaticity:

@@ -6,6 +6,7 @@ Only profiles and tables of contents are decoded with it here, never pixels.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.jxl.bits import BitReader
@@ -49,42 +50,32 @@ class _Integers:
         return (top << count | reader.bits(count)) << self.low | low
 
 
-@frozen
-class _Copies:
-    """How copies of earlier numbers are told: from which symbol on, and of what length at least."""
-
-    first: int
-    shortest: int
-    lengths: _Integers
-
-
 class Decoder:
     """Reads entropy-coded numbers, each in one of several contexts."""
 
     def __init__(self, reader: BitReader, contexts: int, *, nested: bool = False) -> None:
         self._reader = reader
-        self._copies: _Copies | None = None
+        self._copies: _Integers | None = None  # how their lengths are told
         if reader.flag():
-            first = reader.u32((224, 0), (512, 0), (4096, 0), (8, 15))
-            shortest = reader.u32((3, 0), (4, 0), (5, 2), (9, 8))
-            self._copies = _Copies(first, shortest, _read_integers(reader, 8))
+            if nested:
+                raise reader.corrupt("a map of its contexts is coded in a way that is not allowed")
+            self._first_copy = reader.u32((224, 0), (512, 0), (4096, 0), (8, 15))
+            self._shortest_copy = reader.u32((3, 0), (4, 0), (5, 2), (9, 8))
+            self._copies = _read_integers(reader, 8)
             contexts += 1
-        if nested and self._copies:
-            raise reader.corrupt("a map of its contexts is coded in a way that is not allowed")
         self._clusters = _read_clusters(reader, contexts) if contexts > 1 else [0]
         count = max(self._clusters) + 1
         by_prefix = reader.flag()
         bits = _LONGEST_CODE if by_prefix else 5 + reader.bits(2)
         self._integers = [_read_integers(reader, bits) for _ in range(count)]
-        self._state = 0
+        self._state = _ANS_END
         self._symbols: list[Symbols]
         if by_prefix:
             sizes = [_read_size(reader, 4) + 1 for _ in range(count)]
-            self._symbols = [self._by_prefix(_read_prefix_code(reader, size)) for size in sizes]
+            self._symbols = [partial(_read_code, reader, _read_prefix_code(reader, size)) for size in sizes]
         else:
             self._symbols = [self._by_ans(_read_counts(reader, 1 << bits), bits) for _ in range(count)]
             self._state = reader.bits(32)
-        self._ans = not by_prefix
         self._numbers: list[int] = []
         self._left = self._from = 0
 
@@ -97,18 +88,18 @@ class Decoder:
 
     def finish(self) -> None:
         """Raise `CorruptImage` unless the numbers end as they must."""
-        if self._ans and self._state != _ANS_END:
+        if self._state != _ANS_END:
             raise self._reader.corrupt("entropy-coded data of its headers does not end as it must")
 
     def _read(self, context: int) -> int:
         cluster = self._clusters[context]
         symbol = self._symbols[cluster]()
-        if self._copies is None or symbol < self._copies.first:
+        if self._copies is None or symbol < self._first_copy:
             return self._integers[cluster].read(self._reader, symbol)
-        length = self._copies.lengths.read(self._reader, symbol - self._copies.first)
+        length = self._copies.read(self._reader, symbol - self._first_copy)
         cluster = self._clusters[-1]
         distance = 1 + self._integers[cluster].read(self._reader, self._symbols[cluster]())
-        self._left = length + self._copies.shortest
+        self._left = length + self._shortest_copy
         self._from = len(self._numbers) - min(distance, _WINDOW, len(self._numbers))
         return self._copied()
 
@@ -118,9 +109,6 @@ class Decoder:
         place = self._from
         self._from += 1
         return self._numbers[place] if place < len(self._numbers) else 0  # copies of nothing are zeros
-
-    def _by_prefix(self, codes: Codes) -> Symbols:
-        return lambda: _read_code(self._reader, codes)
 
     def _by_ans(self, counts: list[int], bits: int) -> Symbols:
         """Return a function that reads the symbols of a distribution."""

@@ -8,6 +8,7 @@ from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.jxl.bits import BitReader, Distribution
 from imgsvc_core.formats.jxl.codestream import Header
 from imgsvc_core.formats.jxl.entropy import Decoder
+from imgsvc_core.formats.jxl.icc import read_profile
 
 DURATION: tuple[Distribution, ...] = ((0, 0), (1, 0), (0, 8), (0, 32))
 _REGULAR, _COARSE, _REFERENCE, _SKIPPING = range(4)
@@ -40,7 +41,9 @@ class Frame:
 
 
 def read_frames(reader: BitReader, header: Header) -> Iterator[Frame]:
-    """Yield the frames, of which the first begins at the position of the reader."""
+    """Yield the frames that follow the header, and the profile if there is one."""
+    if header.colors.profile:
+        read_profile(reader)
     reader.align()
     if header.preview:
         _skip_contents(reader, _Fields(reader, header, header.preview))

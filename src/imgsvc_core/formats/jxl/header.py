@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from imgsvc_core._runtime.records import frozen
@@ -15,7 +16,6 @@ from imgsvc_core.formats.jxl.icc import read_profile
 from imgsvc_core.formats.reader import HeaderReader
 
 _NUMBER = 4  # bytes before a part of a codestream
-_MOST_FRAMES = 1 << 16
 _LONGEST_DELAY = (1 << 31) - 1
 
 
@@ -26,7 +26,6 @@ class JxlHeader:
     boxes: tuple[FileBox, ...]
     codestream: Codestream
     picture: Header
-    profile: bytes | None = None
 
 
 def read_header(reader: HeaderReader) -> tuple[ImageInfo, JxlHeader]:
@@ -45,12 +44,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, JxlHeader]:
     reader.check_size(picture.width, picture.height)
     if any(channel.kind == BLACK for channel in picture.extra):
         raise reader.unsupported("its colors are inks (CMYK); save it as RGB")
-    delays: tuple[int, ...] = ()
-    profile = None
-    if picture.animation:
-        if picture.colors.profile:
-            profile = read_profile(bits)
-        delays = _read_delays(bits, picture)
+    delays = tuple(_read_delays(bits, picture)) if picture.animation else ()
     depth, animated = picture.depth.bits, len(delays) > 1
     info = ImageInfo(
         format="jxl",
@@ -68,7 +62,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, JxlHeader]:
         rgb_space=picture.colors.space,
         channels=(1 if picture.colors.gray else 3) + len(picture.extra) if len(picture.extra) > 1 else None,
     )
-    return info, JxlHeader(boxes, codestream, picture, profile)
+    return info, JxlHeader(boxes, codestream, picture)
 
 
 def profile_of(header: JxlHeader) -> bytes | None:
@@ -77,9 +71,8 @@ def profile_of(header: JxlHeader) -> bytes | None:
     Raises:
         CorruptImage: it is damaged.
     """
-    if header.profile or not header.picture.colors.profile:
-        return header.profile
-    return read_profile(BitReader(header.codestream, header.picture.end))
+    picture = header.picture
+    return read_profile(BitReader(header.codestream, picture.end)) if picture.colors.profile else None
 
 
 def in_srgb(header: JxlHeader) -> bytes:
@@ -113,14 +106,10 @@ def _read_parts(reader: HeaderReader) -> tuple[tuple[FileBox, ...], tuple[tuple[
     return boxes, tuple(parts)
 
 
-def _read_delays(bits: BitReader, picture: Header) -> tuple[int, ...]:
-    """Return the milliseconds of each frame that is shown."""
+def _read_delays(bits: BitReader, picture: Header) -> Iterator[int]:
+    """Yield the milliseconds of each frame that is shown."""
     assert picture.animation is not None
     tick = Fraction(1000 * picture.animation.divisor, picture.animation.rate)
-    delays: list[int] = []
     for frame in read_frames(bits, picture):
         if frame.shown:
-            delays.append(min(round(frame.duration * tick), _LONGEST_DELAY))
-        if len(delays) > _MOST_FRAMES:
-            raise bits.corrupt(f"it has more than {_MOST_FRAMES:,} frames")
-    return tuple(delays)
+            yield min(round(frame.duration * tick), _LONGEST_DELAY)

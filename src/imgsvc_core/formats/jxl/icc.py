@@ -48,7 +48,7 @@ def read_profile(reader: BitReader) -> bytes:
     decoder.finish()
     try:
         profile = _Unpacking(bytes(coded)).profile()
-    except (IndexError, ValueError):
+    except (IndexError, OverflowError, ValueError):
         profile = b""
     if not profile:
         raise reader.corrupt("its color profile cannot be unpacked")
@@ -56,7 +56,7 @@ def read_profile(reader: BitReader) -> bytes:
 
 
 def _kind(byte: int) -> int:
-    if chr(byte).isascii() and chr(byte).isalpha():
+    if bytes((byte,)).isalpha():
         return 0
     if 48 <= byte < 58 or byte in b".,":
         return 1
@@ -116,14 +116,12 @@ class _Unpacking:
             raise ValueError(self._size)
 
     def profile(self) -> bytes:
-        """Return the profile; raise `ValueError` or `IndexError` if that cannot be done."""
+        """Return the profile; raise `ValueError`, `IndexError` or `OverflowError` if that cannot be done."""
         self._add_header()
         if len(self._profile) < self._size:
             self._add_tags()
         while not self._commands.done:
             self._add_content(self._commands.byte())
-            if len(self._profile) > self._size:
-                raise ValueError(len(self._profile))
         if len(self._profile) != self._size or not self._data.done:
             raise ValueError(len(self._profile))
         return bytes(self._profile)
@@ -164,13 +162,9 @@ class _Unpacking:
                 self._add(b"gTRC", start, size, b"bTRC", start, size)
             elif code == _THREE_POINTS:
                 self._add(b"gXYZ", start + size, size, b"bXYZ", start + 2 * size, size)
-            if len(self._profile) > self._size:
-                raise ValueError(len(self._profile))
 
     def _add(self, *words: bytes | int) -> None:
         for word in words:
-            if isinstance(word, int) and word >> 32:
-                raise ValueError(word)
             self._profile += word if isinstance(word, bytes) else word.to_bytes(4, "big")
 
     def _add_content(self, command: int) -> None:

@@ -6,8 +6,7 @@ from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.jxl import Jxl
 from imgsvc_core.formats.jxl.bits import BitReader
 from imgsvc_core.formats.jxl.codestream import SPOT
-from imgsvc_core.formats.jxl.frames import Frame, read_frames
-from imgsvc_core.formats.jxl.icc import read_profile
+from imgsvc_core.formats.jxl.frames import read_frames
 from imgsvc_core.formats.jxl.reading import read_metadata
 from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, beside_stored
 from imgsvc_core.formats.settings import MetadataPolicy
@@ -25,8 +24,8 @@ def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes | None:
     Return None if the codestream has more than the picture: a preview, channels that are not shown, such as
     depth, or names of channels and layers.
     """
-    reader, header = picture.header_reader, picture.header
-    frames, facts = _read_frames(picture), header.picture
+    reader, header, facts = picture.header_reader, picture.header, picture.header.picture
+    frames = list(read_frames(BitReader(header.codestream, facts.end), facts))
     hidden = [channel for channel in facts.extra if channel is not facts.alpha and channel.kind != SPOT]
     named = [part for parts in (facts.extra, frames) for part in parts if part.named]
     if facts.preview or hidden or named:
@@ -36,10 +35,6 @@ def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes | None:
         return codestream
     found = read_metadata(reader, header) if policy == "copyright" else {}
     kept = beside_stored(Blocks(found.get(EXIF), found.get(XMP)), policy, 1)  # the codestream tells it
-    metadata = [
-        *([make_box(b"Exif", bytes(4) + kept.exif)] if kept.exif else ()),
-        *([make_box(b"xml ", kept.xmp)] if kept.xmp else ()),
-    ]
     first, index = (
         [
             make_box(box.kind, reader.read(box.start, box.end - box.start))
@@ -48,20 +43,12 @@ def rewrite(picture: Jxl, policy: MetadataPolicy) -> bytes | None:
         ]
         for kinds in (_FIRST, (_INDEX,))
     )
-    return b"".join((*first, *metadata, *index, make_box(b"jxlc", codestream)))
+    return b"".join((*first, *boxes_of(kept), *index, make_box(b"jxlc", codestream)))
 
 
-def _read_frames(picture: Jxl) -> list[Frame]:
-    """Return all frames, with the last of which the codestream ends.
-
-    Raises:
-        CorruptImage: the file ends before.
-    """
-    codestream, header = picture.header.codestream, picture.header.picture
-    bits = BitReader(codestream, header.end)
-    if header.colors.profile:
-        read_profile(bits)
-    frames = list(read_frames(bits, header))
-    if frames[-1].end // 8 > codestream.size:
-        raise picture.header_reader.corrupt("it ends before its data is complete")
-    return frames
+def boxes_of(blocks: Blocks) -> list[bytes]:
+    """Return the boxes of a JPEG XL that hold EXIF and XMP."""
+    return [
+        *([make_box(b"Exif", bytes(4) + blocks.exif)] if blocks.exif else ()),
+        *([make_box(b"xml ", blocks.xmp)] if blocks.xmp else ()),
+    ]

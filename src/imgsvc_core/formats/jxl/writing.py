@@ -19,7 +19,8 @@ from imgsvc_core.formats.jxl.codestream import PLAYS, RATE, RATE_DIVISOR, add_sr
 from imgsvc_core.formats.jxl.codestream import read_header as read_codestream
 from imgsvc_core.formats.jxl.frames import DURATION, read_frames
 from imgsvc_core.formats.jxl.header import read_header
-from imgsvc_core.formats.metadata import EXIF, XMP, blob
+from imgsvc_core.formats.jxl.rewriting import boxes_of
+from imgsvc_core.formats.metadata import EXIF, XMP, Blocks, blob
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import SaveSettings
 from imgsvc_core.formats.sink import Sink
@@ -41,11 +42,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     delays = [max(1, delay) for delay in delays]  # frames without a time are not shown
     if deep or frames > 1:
         codestream = _with_headers(codestream, deep=deep, delays=delays if frames > 1 else [], plays=plays)
-    boxes = []
-    if block := blob(image, EXIF):
-        boxes.append(make_box(b"Exif", bytes(4) + block))
-    if packet := blob(image, XMP):
-        boxes.append(make_box(b"xml ", packet))
+    boxes = boxes_of(Blocks(blob(image, EXIF), blob(image, XMP)))
     if deep or boxes:
         level = [_LEVEL_10] if deep else []
         codestream = b"".join((START, *level, *boxes, make_box(b"jxlc", codestream)))
