@@ -15,7 +15,6 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.heif.animation import _bands
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.settings import LoadSettings
@@ -310,14 +309,3 @@ def test_damaged_animations_are_shown_or_refused() -> None:
 def test_more_frames_than_limits_allow() -> None:
     with pytest.raises(imgsvc.ImageTooLarge):
         imgsvc.process(encoded("avif_animated").data, limits=imgsvc.Limits(frames=3))
-
-
-@pytest.mark.parametrize(
-    ("frame", "wanted", "expected"),
-    [
-        ([7], 1, [7]), ([7, 7, 7], 1, [7]), ([7, 7, 7, 9], 2, [7, 9]), ([7, 7, 7], 2, [7, 255]),
-        ([1, 2, 3], 4, [1, 2, 3, 255]), ([1, 2, 3, 9], 3, [1, 2, 3]), ([1, 2, 3, 9], 4, [1, 2, 3, 9]),
-    ],
-)  # fmt: skip
-def test_frames_have_the_channels_of_the_header(frame: list[int], wanted: int, expected: list[int]) -> None:
-    assert _bands(np.array([[frame]], np.uint8), wanted).tolist() == [[expected]]

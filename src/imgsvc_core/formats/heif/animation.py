@@ -36,6 +36,7 @@ from imgsvc_core.formats.vips import attach, from_array, to_array, to_depth, wit
 _MOST_PLAYS = 65_535
 _DURATION_OF_MOVIE, _DURATION_OF_TRACK = 24, 28  # where they are, in boxes with times of 64 bits
 _OPAQUE = 255
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # of Pillow, by the number of bands
 _SLOWEST = 7  # below this speed, the encoder holds 35 frames and takes four times as long
 
 
@@ -67,7 +68,7 @@ def read(picture: Heif, settings: LoadSettings) -> pyvips.Image:
         for number in range(frames):
             check_time()
             opened.seek(number)
-            pixels[number] = _bands(np.asarray(opened), bands)
+            pixels[number] = np.asarray(opened.convert(_MODES[bands])).reshape(pixels.shape[1:])
     image = from_array(pixels.reshape(-1, info.width, bands))
     image = attach(image, {name: facts.get(option) for name, option in OPTIONS.items()})
     return with_timing(image, info.height, info.delays, info.plays) if settings.all_frames else image
@@ -84,20 +85,6 @@ def _check_coded_sizes(picture: Heif) -> None:
                     f"The AVIF image is damaged: its header states frames of {info.width} x {info.height} "
                     f"pixels, its data {width} x {height}."
                 )
-
-
-def _bands(frame: Any, wanted: int) -> Any:
-    """Return a frame as gray or RGB with or without alpha; gray arrives as such or as RGB."""
-    import numpy as np
-
-    frame = frame[..., None] if frame.ndim == 2 else frame
-    if frame.shape[2] == wanted:
-        return frame
-    colors = frame[..., :3] if wanted > 2 else frame[..., :1]
-    if wanted in (1, 3):
-        return colors
-    alpha = frame[..., -1:] if frame.shape[2] in (2, 4) else np.full_like(colors[..., :1], _OPAQUE)
-    return np.concatenate([colors, alpha], axis=2)
 
 
 def write(image: pyvips.Image, settings: SaveSettings, sink: Sink, effort: int) -> SavedFacts:

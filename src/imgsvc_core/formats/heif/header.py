@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import attrs
@@ -96,9 +96,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
         raise reader.unsupported("it shows one of its layers (an operating point); save it without layers")
     width, height = _upright_size(reader, properties)
     decoded = _decoded_pixels(reader, items)
-    coding = _coding(reader, _with_parts(items))
-    profile = _has_profile(reader, _with_parts(items))
-    colors = _colors(reader, _with_parts(items))
+    described = list(_with_parts(items))
+    coding, colors = _coding(reader, described), _colors(reader, described)
     info = ImageInfo(
         format=coding.format,
         width=width,
@@ -109,9 +108,9 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
         bytes=reader.size,
         alpha=_has_alpha(reader, items),
         decoded_pixels=decoded if decoded > width * height else None,
-        profile=profile,
+        profile=_has_profile(reader, described),
         more_pages=bool(items.further),
-        rgb_space=None if profile or colors is None else _rgb_space(reader, items, colors),
+        rgb_space=_rgb_space(reader, described),
     )
     if info.format == "avif" and (sequence := read_sequence(reader)) and len(sequence.delays) > 1:
         info = _animated(reader, info, sequence)
@@ -132,9 +131,7 @@ def _read_frames(reader: HeaderReader) -> ImageInfo:
 
 def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> ImageInfo:
     """Return the facts of a file whose frames are shown in place of its primary picture."""
-    coding, colors = _coding(reader, sequence.properties), _colors(reader, sequence.properties)
-    profile = _has_profile(reader, sequence.properties)
-    stated = None if profile or colors is None else colors
+    coding = _coding(reader, sequence.properties)
     return attrs.evolve(
         still,
         width=sequence.width,
@@ -144,8 +141,8 @@ def _animated(reader: HeaderReader, still: ImageInfo, sequence: Sequence) -> Ima
         depth=8,  # as which frames are decoded
         alpha=sequence.alpha,
         decoded_pixels=None,
-        profile=profile,
-        rgb_space=stated and from_code_points(stated.primaries, stated.transfer, 0),
+        profile=_has_profile(reader, sequence.properties),
+        rgb_space=_rgb_space(reader, sequence.properties),
         frames=len(sequence.delays),
         delays=sequence.delays,
         plays=sequence.plays,
@@ -228,8 +225,12 @@ def _with_parts(items: Items) -> Iterator[FileBox]:
         item = parts[0]
 
 
-def _rgb_space(reader: HeaderReader, items: Items, colors: _Colors) -> RgbSpace | None:
-    light_level = next((box for box in _with_parts(items) if box.kind == b"clli"), None)
+def _rgb_space(reader: HeaderReader, properties: Collection[FileBox]) -> RgbSpace | None:
+    """Return the space that numbers state, which count without a profile."""
+    colors = _colors(reader, properties)
+    if colors is None or _has_profile(reader, properties):
+        return None
+    light_level = next((box for box in properties if box.kind == b"clli"), None)
     peak = reader.unpack(">H", light_level.start)[0] if light_level else 0
     return from_code_points(colors.primaries, colors.transfer, peak)
 

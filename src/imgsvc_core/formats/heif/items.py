@@ -31,31 +31,6 @@ class _Stated(NamedTuple):
 
 
 @frozen
-class Items:
-    """The items of a file by number: the primary one, and of each its kind, properties and references.
-
-    ``parts`` are the pictures that a derived one is made of, and ``auxiliaries`` those that belong to it,
-    such as its transparency. ``places`` are where the data of derived pictures begins. ``premultiplied`` are
-    the pictures whose colors are multiplied by their alpha. ``further`` are other pictures to be shown, and
-    no thumbnails. ``boxes`` hold all of this.
-    """
-
-    primary: int
-    kinds: Mapping[int, bytes]
-    properties: Mapping[int, tuple[FileBox, ...]]
-    parts: Mapping[int, tuple[int, ...]]
-    auxiliaries: Mapping[int, tuple[int, ...]]
-    places: Mapping[int, int]
-    premultiplied: frozenset[int]
-    further: frozenset[int]
-    boxes: Mapping[bytes, FileBox]
-
-
-NO_ITEMS = Items(0, {}, {}, {}, {}, {}, frozenset(), frozenset(), {})
-"""The items of a file that has none."""
-
-
-@frozen
 class Location:
     """Where the first piece of the data of an item begins, and where the file says so.
 
@@ -72,6 +47,31 @@ class Location:
     length_size: int
     step: int
     pieces: int
+
+
+@frozen
+class Items:
+    """The items of a file by number: the primary one, and of each its kind, properties and references.
+
+    ``parts`` are the pictures that a derived one is made of, and ``auxiliaries`` those that belong to it,
+    such as its transparency. ``places`` are those of their data. ``premultiplied`` are the pictures whose
+    colors are multiplied by their alpha. ``further`` are other pictures to be shown, and no thumbnails.
+    ``boxes`` hold all of this.
+    """
+
+    primary: int
+    kinds: Mapping[int, bytes]
+    properties: Mapping[int, tuple[FileBox, ...]]
+    parts: Mapping[int, tuple[int, ...]]
+    auxiliaries: Mapping[int, tuple[int, ...]]
+    places: Mapping[int, Location]
+    premultiplied: frozenset[int]
+    further: frozenset[int]
+    boxes: Mapping[bytes, FileBox]
+
+
+NO_ITEMS = Items(0, {}, {}, {}, {}, {}, frozenset(), frozenset(), {})
+"""The items of a file that has none."""
 
 
 def read_items(reader: HeaderReader) -> Items:
@@ -99,14 +99,14 @@ def read_items(reader: HeaderReader) -> Items:
     number = reader.unpack(">I" if reader.byte(primary) else ">H", primary + 4)[0]
     shown = {one.item for one in stated if one.kind in _PICTURES and not one.hidden}
     belonging = itertools.chain({number}, thumbnails, *parts.values(), *auxiliaries.values())
-    placed = not _CANVAS_AT.keys().isdisjoint(kinds.values()) and b"iloc" in boxes
+    places = _read_locations(reader, boxes[b"iloc"]) if b"iloc" in boxes else ()
     return Items(
         number,
         kinds,
         _read_properties(reader, boxes[b"iprp"]),
         parts,
         auxiliaries,
-        _places(reader, boxes) if placed else {},
+        {place.item: place for place in places},
         frozenset(premultiplied),
         frozenset(shown.difference(belonging)),
         boxes,
@@ -115,10 +115,11 @@ def read_items(reader: HeaderReader) -> Items:
 
 def read_canvas(reader: HeaderReader, items: Items, item: int) -> tuple[int, int]:
     """Return the size that the data of a derived picture states; nothing for other items."""
-    offset = _CANVAS_AT.get(items.kinds.get(item, b""))
-    start = items.places.get(item)
-    if offset is None or start is None:
+    offset, place = _CANVAS_AT.get(items.kinds.get(item, b"")), items.places.get(item)
+    begins = _begins(items.boxes)
+    if offset is None or place is None or place.method not in begins:
         return 0, 0
+    start = begins[place.method] + place.start
     width, height = reader.unpack(">II" if reader.byte(start + 1) & 1 else ">HH", start + offset)
     return width, height
 
@@ -132,27 +133,18 @@ def locate(reader: HeaderReader, kind: bytes) -> Location:
 
 def exif_blocks(reader: HeaderReader, items: Items) -> Iterator[ExifBlock]:
     """Yield where the kind of each EXIF item is stated, and its content, empty unless it is in one piece."""
-    boxes = items.boxes
-    if b"iinf" not in boxes or b"iloc" not in boxes:
-        return
-    places = {place.item: place for place in _read_locations(reader, boxes[b"iloc"])}
-    for one in _read_kinds(reader, boxes[b"iinf"]):
-        if one.kind == b"Exif" and one.item in places:
-            content = _content(reader, places[one.item])
+    for one in _read_kinds(reader, items.boxes[b"iinf"]) if b"iinf" in items.boxes else ():
+        if one.kind == b"Exif" and one.item in items.places:
+            content = content_of(reader, items, one.item)
             yield ExifBlock(one.kind_at, content.part(_OFFSET_OF_EXIF, content.size))
 
 
 def content_of(reader: HeaderReader, items: Items, item: int) -> HeaderReader:
-    """Return the data of an item, nothing unless it is in one piece."""
-    places = _read_locations(reader, items.boxes[b"iloc"]) if b"iloc" in items.boxes else ()
-    place = next((place for place in places if place.item == item), None)
-    return reader.part(0, 0) if place is None else _content(reader, place)
-
-
-def _content(reader: HeaderReader, place: Location) -> HeaderReader:
-    whole = place.method == _IN_FILE and place.pieces == 1
-    length = _number(reader, place.field + place.size, place.length_size) if whole else 0
-    return reader.part(place.start, length)
+    """Return the data of an item, nothing unless it is in one piece in the file."""
+    place = items.places.get(item)
+    if place is None or place.method != _IN_FILE or place.pieces != 1:
+        return reader.part(0, 0)
+    return reader.part(place.start, _number(reader, place.field + place.size, place.length_size))
 
 
 def metadata_items(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> dict[int, bytes]:
@@ -170,7 +162,7 @@ def pieces_of(
     """
     wanted = set(items)
     found: dict[int, list[tuple[int, int]]] = {}
-    begins = {_IN_FILE: 0, **({_IN_ITEM_DATA: boxes[b"idat"].start} if b"idat" in boxes else {})}
+    begins = _begins(boxes)
     for place in _read_locations(reader, boxes[b"iloc"]) if b"iloc" in boxes else ():
         if place.item not in wanted:
             continue
@@ -237,13 +229,9 @@ def _read_kinds(reader: HeaderReader, box: FileBox) -> Iterator[_Stated]:
             yield _Stated(item, kind, entry.start + struct.calcsize(layout), hidden)
 
 
-def _places(reader: HeaderReader, boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:
-    """Return the start of the data of each item; items in other files have none."""
-    begins = {_IN_FILE: 0}
-    if b"idat" in boxes:
-        begins[_IN_ITEM_DATA] = boxes[b"idat"].start
-    places = _read_locations(reader, boxes[b"iloc"])
-    return {place.item: begins[place.method] + place.start for place in places if place.method in begins}
+def _begins(boxes: Mapping[bytes, FileBox]) -> Mapping[int, int]:
+    """Return from where each method counts the places of data; data in other items or files has none."""
+    return {_IN_FILE: 0} | ({_IN_ITEM_DATA: boxes[b"idat"].start} if b"idat" in boxes else {})
 
 
 def _read_locations(reader: HeaderReader, box: FileBox) -> Iterator[Location]:

@@ -20,7 +20,6 @@ from imgsvc_core.formats.heif.items import (
 )
 from imgsvc_core.formats.heif.sequence import coded_frames, descriptions, times_of
 from imgsvc_core.formats.metadata import Blocks, beside_stored
-from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
 
 _BEFORE_EXIF = bytes(4)  # where the block begins after these bytes
@@ -43,7 +42,9 @@ def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
     """
     reader, items = picture.header_reader, picture.header.items
     data = bytearray(picture.source.buffer())
-    boxes = _boxes(reader)
+    boxes: list[FileBox] = []
+    with suppress(CorruptImage):  # what follows the picture may be no box
+        boxes.extend(read_boxes(reader, 0, reader.size))
     moves = picture.info.frames > 1 or reader.read(_BRAND, 4) in _MOVING
     of_picture = {*_OF_PICTURE, *([b"moov"] if moves else [])}
     of_tracks, described = descriptions(reader) if moves else ([], [])
@@ -105,18 +106,7 @@ def _shorten(data: bytearray, box: FileBox, content: bytes) -> None:
 def _clear_between(data: bytearray, box: FileBox, stay: Iterable[tuple[int, int]]) -> None:
     """Overwrite what is in a box beside some pieces."""
     at = box.start
-    for start, length in sorted(stay):
-        if at < min(start, box.end):
-            until = min(start, box.end)
-            data[at:until] = bytes(until - at)
+    for start, length in (*sorted(stay), (box.end, 0)):
+        until = min(start, box.end)
+        data[at:until] = bytes(max(0, until - at))
         at = max(at, start + length)
-    if at < box.end:
-        data[at : box.end] = bytes(box.end - at)
-
-
-def _boxes(reader: HeaderReader) -> list[FileBox]:
-    """Return the boxes of the file, up to anything that is no box."""
-    found: list[FileBox] = []
-    with suppress(CorruptImage):
-        found.extend(read_boxes(reader, 0, reader.size))
-    return found

@@ -53,10 +53,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
         return animation.write(image, settings, sink, effort)
     if by_pillow:
         return pillow_writing.write(image, settings, sink, effort)
-    compression = _COMPRESSIONS[settings.format]
-    return _write_by_libvips(
-        image, settings, sink, compression=compression, lossless=settings.lossless, effort=effort
-    )
+    return _write_by_libvips(image, settings, sink, lossless=settings.lossless, effort=effort)
 
 
 def _write_by_libvips(
@@ -72,7 +69,7 @@ def _write_by_libvips(
         image.set_type(pyvips.GValue.blob_type, EXIF, _NO_EXIF)
     encoded.save(
         image, "heif", Q=settings.quality, bitdepth=bits, keep=":".join(keep) or "none", **options,
-        subsample_mode="on" if subsampling == "420" else "off",
+        compression=_COMPRESSIONS[settings.format], subsample_mode="on" if subsampling == "420" else "off",
     )  # fmt: skip
     if block:
         sink.write(_with_exif(encoded.data, block))
