@@ -183,7 +183,7 @@ def _read_facts(reader: HeaderReader) -> _SegmentFacts:
                 raise reader.corrupt("it has two frame headers")
             frame = _read_frame(reader, marker, start, length)
         elif marker == _DQT:
-            tables |= read_tables(reader, start, length)
+            tables |= _read_tables(reader, start, length)
         elif marker == _APP1 and reader.read(start, min(len(EXIF_PREFIX), length)) == EXIF_PREFIX:
             head = len(EXIF_PREFIX)
             exif.append(ExifBlock(start, reader.part(start + head, length - head)))
@@ -231,7 +231,7 @@ def _density(reader: HeaderReader, segments: Sequence[Segment], exif: Directory 
     return Density(_EXIF_UNITS[unit], across, down)
 
 
-def read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
+def _read_tables(reader: HeaderReader, start: int, length: int) -> Mapping[int, Sequence[int]]:
     """Read the quantization tables of a DQT segment by number, their entries in the order of the file."""
     tables = {}
     end = start + length

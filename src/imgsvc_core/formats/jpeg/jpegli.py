@@ -20,9 +20,10 @@ from imgsvc_core.formats.jpeg.segments import make_segment, of_profile
 from imgsvc_core.formats.metadata import blob, jpeg_segments
 from imgsvc_core.formats.settings import MOST_EXAMINED, SaveSettings
 
-# Neighbors that differ by at most one level: up to .7 in photographs, mostly over .8 in drawings and text,
-# and all in smooth gradients.
-_MOST_SMOOTH = 0.75
+MOST_SMOOTH = 0.75
+"""The share of neighbors that differ by at most one level, up to which pictures become smaller: it is up to
+.7 in photographs, mostly over .8 in drawings and text, and 1 in smooth gradients.
+"""
 # Qualities of jpegli at which photographs have the same SSIMULACRA2 as at those of libjpeg, as
 # `benchmarks.encoders` measures. Below the first, the coarsest tables of jpegli are too fine.
 _OWN_QUALITIES = (13, 23, 35, 51, 60, 70, 81, 89)
@@ -48,11 +49,6 @@ def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
         and width * height <= MOST_EXAMINED
         and has_encoder()
     )
-
-
-def pays(smooth_share: float) -> bool:
-    """Return True if the encoder makes a picture smaller that has so many neighbors of nearly one color."""
-    return smooth_share <= _MOST_SMOOTH
 
 
 def encode(image: pyvips.Image, quality: int, pixels: Any = None) -> bytes:

@@ -36,7 +36,7 @@ def write(image: pyvips.Image, settings: SaveSettings, sink: Sink) -> SavedFacts
     if level == _QUICK and subsampling == "420" and jpegli.can_write(image, settings):
         if not settings.photograph and examined.pixels is None:
             examined = Examined(examined.image.copy_memory(), subsampling)
-        if settings.photograph or jpegli.pays(examined.smooth_share()):
+        if settings.photograph or examined.smooth_share() <= jpegli.MOST_SMOOTH:
             assert settings.quality is not None
             sink.write(jpegli.encode(examined.image, settings.quality, examined.pixels))
             return {"interlaced": False, "subsample": ":".join(subsampling)}

@@ -18,7 +18,6 @@ import attrs
 import pyvips
 
 from imgsvc_core._runtime.numpy_cost import numpy_pays
-from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import frame_count, samples_of, size_of
 from imgsvc_core.formats.bytesource import ByteSource
 from imgsvc_core.formats.changes import timing
@@ -85,14 +84,13 @@ def write(image: pyvips.Image | Raster, settings: SaveSettings, sink: Sink) -> S
         encoded.save(image, "webp", **options)
     else:
         delays, plays = timing(image, frames)
+        delays, plays = [min(delay, _LONGEST_DELAY) for delay in delays], min(plays, _MOST_PLAYS)
         image = image.copy() if settings.lossless else blended(image).copy()
         image.set_type(pyvips.GValue.array_int_type, "delay", [_UNIT_DELAY] * frames)
         encoded.save(image, "webp", **options)
         size = image.width, image.get_page_height()
         data, transparent = _animation(encoded.data, size, delays, plays, metadata)
         sink.write(data)
-        delays = [min(delay, _LONGEST_DELAY) for delay in delays]
-        plays = min(plays, _MOST_PLAYS)
         return {**facts, "alpha": transparent, "delays": tuple(delays), "plays": plays}
     transparent = states_alpha(encoded.head)
     if encoded is not sink:
@@ -130,37 +128,15 @@ def _effort(settings: SaveSettings, bands: int, frames: int = 1) -> int | str:
     return codec_effort("webp", _OPAQUE_EFFORT if settings.effort is None and opaque else settings.effort)
 
 
-@frozen
-class _FrameToAdd:
-    """A frame of the encoded file. It stands for one or more equal frames of the animation."""
-
-    frame: WebpFrame
-    pixels: bytes
-
-    @classmethod
-    def parse(cls, body: bytes) -> _FrameToAdd:
-        return cls(WebpFrame.parse(body), body[FRAME_HEAD:])
-
-    @property
-    def stands_for(self) -> int:
-        return self.frame.delay // _UNIT_DELAY
-
-    def chunks(self, delays: Sequence[int]) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the chunk of the frame, then an empty frame for each further frame that it stands for."""
-        *others, last = delays
-        flags = self.frame.flags
-        if not others:
-            yield self._chunk(last, flags, self.pixels)
-            return
-        empty = _transparent(self.frame.width, self.frame.height)
-        yield self._chunk(others[0], flags & ~CLEARED, self.pixels)
-        for delay in others[1:]:
-            yield self._chunk(delay, 0, empty)
-        yield self._chunk(last, flags & CLEARED, empty)
-
-    def _chunk(self, delay: int, flags: int, pixels: bytes) -> tuple[bytes, bytes]:
-        frame = attrs.evolve(self.frame, delay=min(delay, _LONGEST_DELAY), flags=flags)
-        return b"ANMF", frame.head + pixels
+def _with_equal(frame: WebpFrame, pixels: bytes, delays: Sequence[int]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the chunk of a frame, then an empty frame for each further one that it stands for."""
+    for place, delay in enumerate(delays):
+        flags = 0 if place else frame.flags & ~CLEARED
+        if place == len(delays) - 1:
+            flags |= frame.flags & CLEARED
+        if place == 1:
+            pixels = _transparent(frame.width, frame.height)
+        yield b"ANMF", attrs.evolve(frame, delay=delay, flags=flags).head + pixels
 
 
 def _still(
@@ -181,21 +157,25 @@ def _animation(
     If all frames are equal, what was encoded is a still.
     """
     chunks = _chunks(encoded)
-    frames = [_FrameToAdd.parse(body) for kind, body in chunks if kind == b"ANMF"]
+    frames = [(WebpFrame.parse(body), body[FRAME_HEAD:]) for kind, body in chunks if kind == b"ANMF"]
     if not frames:
         pixels = b"".join(make_chunk(kind, body) for kind, body in chunks if kind in CODED)
-        frames = [_FrameToAdd(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
+        frames = [(WebpFrame(0, 0, *size, len(delays) * _UNIT_DELAY, 0), pixels)]
     extended = dict(chunks).get(b"VP8X", b"\0")
     # An empty frame is transparent, and so are the parts of a frame that look like the one before.
     transparent = bool(
         extended[0] & _TRANSPARENT
         or len(frames) < len(delays)
-        or not is_opaque([added.frame for added in frames], *size)
+        or not is_opaque([frame for frame, _ in frames], *size)
     )
     rest = iter(delays)
     content = (
-        (b"ANIM", struct.pack("<IH", 0, min(plays, _MOST_PLAYS))),
-        *(chunk for added in frames for chunk in added.chunks(list(islice(rest, added.stands_for)))),
+        (b"ANIM", struct.pack("<IH", 0, plays)),
+        *(
+            chunk
+            for frame, pixels in frames
+            for chunk in _with_equal(frame, pixels, list(islice(rest, frame.delay // _UNIT_DELAY)))
+        ),
     )
     flags = _ANIMATED | (_TRANSPARENT if transparent else 0)
     return _extended(size, flags, dict(chunks).get(_PROFILE), content, metadata), transparent
