@@ -82,15 +82,15 @@ def descriptions(reader: HeaderReader) -> tuple[list[FileBox], list[FileBox]]:
     movie = read_movie(reader)
     if movie is None:
         return [], []
-    inside = list(read_boxes(reader, movie.start, movie.end))
-    tracks = list(tracks_of(reader, movie))
+    boxes = list(read_boxes(reader, movie.start, movie.end))
+    tracks = [box for box in boxes if box.kind == b"trak"]
     others = [track for track in tracks if _read_track(reader, track) is None]
     of_tracks = [
         box for track in tracks if track not in others for box in read_boxes(reader, track.start, track.end)
     ]
-    other = [box for box in (*inside, *of_tracks) if box.kind == b"udta"] + others
-    other += [box for box in inside if box.kind == b"meta"]
-    return [box for box in of_tracks if box.kind == b"meta"], other
+    others += [box for box in (*boxes, *of_tracks) if box.kind == b"udta"]
+    others += [box for box in boxes if box.kind == b"meta"]
+    return [box for box in of_tracks if box.kind == b"meta"], others
 
 
 def times_of(reader: HeaderReader) -> Iterator[tuple[int, int]]:

@@ -39,7 +39,7 @@ def read(picture: Jpeg, settings: LoadSettings) -> pyvips.Image | Raster:
         _check_scans(picture)
         source = without_padding(picture)
     shrink = _shrink(settings)
-    pixels = None if header.scan is None else decoded(picture, shrink)
+    pixels = decoded(picture, shrink)
     size = header.frame.width // shrink, header.frame.height // shrink
     if isinstance(pixels, pyvips.Image):
         if settings.array:

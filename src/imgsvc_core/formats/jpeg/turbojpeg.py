@@ -52,10 +52,7 @@ def decoded(picture: Jpeg, shrink: int) -> Any | None:
     """
     source, info, scan = picture.source, picture.info, picture.header.scan
     if scan is None or (
-        info.depth != 8
-        or info.colorspace not in _CHANNELS
-        or source.size > _MOST_ENCODED_BYTES
-        or info.width * info.height > _MOST_PIXELS
+        info.depth != 8 or source.size > _MOST_ENCODED_BYTES or info.width * info.height > _MOST_PIXELS
     ):
         return None
     width, height = -(-info.width // shrink), -(-info.height // shrink)

@@ -45,7 +45,11 @@ def wrap(picture: Jpeg) -> bytes:
         ) from error
     if not same:
         raise _refused("another file than this JPEG would come back")
-    _check_wrapped(wrapped)
+    reader = HeaderReader(ByteSource(wrapped), "JPEG XL")
+    try:
+        check(reader, read_boxes(reader, 0, reader.size))
+    except (CorruptImage, ImageTooLarge, UnsupportedFormat) as error:  # as which `unwrap` would refuse it
+        raise _refused("this JPEG has too many scans or segments") from error
     return wrapped
 
 
@@ -65,15 +69,6 @@ def unwrap(picture: Jxl) -> bytes:
         raise _refused("this JPEG XL was not made of a JPEG, or no longer holds how that was coded")
     with decoder("jxl"):
         return bytes(imagecodecs.jpegxl_decode_jpeg(picture.source.read(), numthreads=1))
-
-
-def _check_wrapped(wrapped: bytes) -> None:
-    """Raise `UnsupportedOperation` if `unwrap` would refuse the file."""
-    reader = HeaderReader(ByteSource(wrapped), "JPEG XL")
-    try:
-        check(reader, read_boxes(reader, 0, reader.size))
-    except (CorruptImage, ImageTooLarge, UnsupportedFormat) as error:
-        raise _refused("this JPEG has too many scans or segments") from error
 
 
 def _unknown_kind(picture: Jpeg) -> str | None:

@@ -120,8 +120,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
     head = _read_head(reader, next(before))
     chunks = tuple(before)
     found = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
-    animated = _announces_frames(reader, chunks)
-    if animated:
+    announced = _announced(reader, chunks)
+    if announced:
         reader.title = "Animated PNG"
     if head.color == _PALETTE and b"PLTE" not in found:
         raise reader.corrupt("its palette is missing")
@@ -134,7 +134,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
         for chunk in chunks
         if chunk.kind == b"eXIf"
     ]
-    animation = read_animation(reader, head) if animated else None
+    animation = _read_animation(reader, head, *announced) if announced else None
     moving = animation if animation and len(animation.frames) > 1 else None
     info = ImageInfo(
         format="apng" if animation else "png",
@@ -212,14 +212,13 @@ def _numbers(reader: HeaderReader, chunk: Chunk | None, layout: str) -> tuple[in
     return reader.unpack(layout, chunk.start)
 
 
-def _announces_frames(reader: HeaderReader, chunks: Iterable[Chunk]) -> bool:
+def _announced(reader: HeaderReader, chunks: Iterable[Chunk]) -> tuple[int, int] | None:
+    """Return how many frames there are, and how often they play; None unless one chunk tells it."""
     announcing = [chunk for chunk in chunks if chunk.kind == b"acTL"]
     if len(announcing) != 1 or announcing[0].length != struct.calcsize(_ANIMATION):
-        return False
-    frames: int
-    plays: int
+        return None
     frames, plays = struct.unpack(_ANIMATION, read_content(reader, announcing[0]))
-    return 0 < frames <= _LONGEST and plays <= _LONGEST
+    return (frames, plays) if 0 < frames <= _LONGEST and plays <= _LONGEST else None
 
 
 def read_head(reader: HeaderReader) -> Head:
@@ -269,14 +268,12 @@ def chunks_before_data(reader: HeaderReader) -> Iterator[Chunk]:
     raise reader.corrupt("it has no data")
 
 
-def read_animation(reader: HeaderReader, head: Head) -> Animation:
+def _read_animation(reader: HeaderReader, head: Head, announced: int, plays: int) -> Animation:
     """Read where the frames of an animation are. A default image outside of it is not included."""
-    announced = plays = sequence = 0
     frames: list[ApngFrame] = []
+    sequence = 0
     for chunk in read_chunks(reader):
-        if chunk.kind == b"acTL" and not announced:
-            announced, plays = struct.unpack(_ANIMATION, read_content(reader, chunk, 8))
-        elif chunk.kind == b"IDAT" and frames:
+        if chunk.kind == b"IDAT" and frames:
             frames[-1].data.append(chunk)
         elif chunk.kind in (b"fcTL", b"fdAT"):
             (number,) = reader.unpack(">I", chunk.start)
@@ -290,7 +287,7 @@ def read_animation(reader: HeaderReader, head: Head) -> Animation:
             else:
                 raise reader.corrupt("it has data of a frame before its first frame")
     complete = sum(bool(frame.data) for frame in frames)
-    if not announced or {announced, complete} != {len(frames)}:
+    if {announced, complete} != {len(frames)}:
         raise reader.corrupt(f"it announces {announced:,} frames and holds {complete:,}")
     return Animation(plays, tuple(frames))
 
