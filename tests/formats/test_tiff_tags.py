@@ -403,3 +403,15 @@ def test_damaged_tiles_are_told(kind: str, copies: str, width: int) -> None:
     damaged = data[:place] + bytes(length) + data[place + length :]
     with pytest.raises(imgsvc.CorruptImage):
         pixels_of(damaged, **request)
+
+
+@pytest.mark.parametrize("kind", ["deflate", "big-endian", "BigTIFF"])
+def test_tiles_behind_a_directory_that_is_cut_off_are_damage(kind: str) -> None:
+    data = bytearray(_pyramid("", TILED[kind]))
+    page = page_of(bytes(data))
+    count = struct.calcsize(page.layout.count)
+    moved = data[page.start : page.start + count + len(page.entries) * page.layout.entry_size]
+    struct.pack_into(page.layout.count, moved, 0, len(page.entries) + 5)
+    struct.pack_into(page.layout.word, data, page.layout.word_size, len(data))
+    with pytest.raises(imgsvc.CorruptImage):
+        pixels_of(bytes(data + moved))

@@ -67,6 +67,11 @@ class Layout:
         """Bytes of an offset."""
         return 8 if self.big else 4
 
+    @property
+    def entry_size(self) -> int:
+        """Bytes of an entry."""
+        return struct.calcsize(self.entry) + self.word_size
+
 
 @frozen
 class Entry:
@@ -129,6 +134,25 @@ class Directory:
         stored = (min(number, most) for number in numbers)
         struct.pack_into(f"{self.layout.order}{len(numbers)}{letter}", data, entry.start, *stored)
 
+    def stored_entries(self, data: bytearray | mmap.mmap) -> dict[int, bytes]:
+        """Return the bytes of each entry in a copy of the file, by tag. Return none if it is cut off."""
+        layout, size = self.layout, self.layout.entry_size
+        (count,) = struct.unpack_from(layout.count, data, self.start)
+        first = self.start + struct.calcsize(layout.count)
+        end = first + count * size
+        if end + layout.word_size > len(data):
+            return {}
+        entries = (bytes(data[at : at + size]) for at in reversed(range(first, end, size)))
+        return {struct.unpack_from(f"{layout.order}H", entry)[0]: entry for entry in entries}
+
+    def write_entries(
+        self, data: bytearray | mmap.mmap, entries: Mapping[int, bytes], following: int
+    ) -> None:
+        """Replace the directory in a copy of the file. It has to take no more bytes than before."""
+        count, end = struct.pack(self.layout.count, len(entries)), struct.pack(self.layout.word, following)
+        written = b"".join((count, *(entries[tag] for tag in sorted(entries)), end))
+        data[self.start : self.start + len(written)] = written
+
     def content(self, tag: int) -> bytes:
         """Return all values of a tag as little-endian bytes: empty for unknown types and above 16 MB."""
         entry = self.entries[tag]
@@ -176,7 +200,7 @@ def is_endless(reader: HeaderReader) -> bool:
     """
     try:
         reader, layout, first = _read_start(reader)
-        entry_size = 4 + 2 * layout.word_size
+        entry_size = layout.entry_size
         todo, visited = [first], 0
         while todo:
             offset = todo.pop()

@@ -12,7 +12,7 @@ from imgsvc_core.formats.vips import open_lazily
 
 _LONG = 4
 _TOLD = (1, JPEG)  # compressions without damage, or whose damage libvips tells
-_STRIPS = {Tag.TILE_OFFSETS: Tag.STRIP_OFFSETS, Tag.TILE_LENGTHS: Tag.STRIP_LENGTHS}
+_STRIPS: dict[int, int] = {Tag.TILE_OFFSETS: Tag.STRIP_OFFSETS, Tag.TILE_LENGTHS: Tag.STRIP_LENGTHS}
 _REPLACED = frozenset({Tag.WIDTH, Tag.HEIGHT, Tag.ROWS_OF_STRIP, Tag.TILE_WIDTH, Tag.TILE_HEIGHT})
 
 
@@ -33,22 +33,19 @@ def check(source: ByteSource, page: Directory) -> None:
 def _as_strips(source: ByteSource, page: Directory) -> ByteSource:
     """Return a copy of the file with one page, in which the tiles lie one below the other."""
     layout, data = page.layout, source.editable()
+    stored = page.stored_entries(data)
+    if not stored:
+        return source
     across, down = page.first(Tag.TILE_WIDTH, 0), page.first(Tag.TILE_HEIGHT, 0)
     height = down * len(page.numbers(Tag.TILE_OFFSETS))
-    entries = {
+    entries: dict[int, bytes] = {
         tag: struct.pack(layout.entry, tag, _LONG, 1)
         + struct.pack(f"{layout.order}I", value).ljust(layout.word_size, b"\0")
         for tag, value in ((Tag.WIDTH, across), (Tag.HEIGHT, height), (Tag.ROWS_OF_STRIP, down))
     }
-    (count,) = struct.unpack_from(layout.count, data, page.start)
-    first, size = page.start + struct.calcsize(layout.count), struct.calcsize(layout.entry) + layout.word_size
-    for start in range(first, first + count * size, size):
-        (tag,) = struct.unpack_from(f"{layout.order}H", data, start)
-        if tag not in _REPLACED:
-            number = _STRIPS.get(tag, tag)
-            entries[number] = struct.pack(f"{layout.order}H", number) + data[start + 2 : start + size]
-    written = struct.pack(layout.count, len(entries)) + b"".join(entries[tag] for tag in sorted(entries))
-    written += bytes(layout.word_size)
-    data[page.start : page.start + len(written)] = written
+    for tag in sorted(stored.keys() - _REPLACED):
+        number = _STRIPS.get(tag, tag)
+        entries[number] = struct.pack(f"{layout.order}H", number) + stored[tag][2:]
+    page.write_entries(data, entries, 0)
     struct.pack_into(layout.word, data, layout.word_size, page.start)
     return ByteSource(data)

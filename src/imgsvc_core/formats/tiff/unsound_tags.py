@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Container
 
 from imgsvc_core.formats.bytesource import ByteSource
@@ -43,19 +42,11 @@ def _is_sound(page: Directory, tag: int) -> bool:
 
 
 def without_tags(source: ByteSource, page: Directory, tags: Container[int], *, last: bool) -> ByteSource:
-    """Return a copy of the file whose first page lacks some tags, and with ``last`` has no page after it."""
-    layout = page.layout
+    """Return a copy of the file whose page lacks some tags, and with ``last`` has no page after it."""
     data = source.editable()
-    (start,) = struct.unpack_from(layout.word, data, layout.word_size)
-    (count,) = struct.unpack_from(layout.count, data, start)
-    first = start + struct.calcsize(layout.count)
-    size = struct.calcsize(layout.entry) + layout.word_size
-    end = first + count * size
-    if end + layout.word_size > source.size:
+    entries = page.stored_entries(data)
+    if not entries:
         return source
-    entries = (data[at : at + size] for at in range(first, end, size))
-    kept = [entry for entry in entries if struct.unpack_from(f"{layout.order}H", entry)[0] not in tags]
-    following = bytes(layout.word_size) if last else data[end : end + layout.word_size]
-    written = b"".join((struct.pack(layout.count, len(kept)), *kept, following))
-    data[start : start + len(written)] = written
+    kept = {tag: entry for tag, entry in entries.items() if tag not in tags}
+    page.write_entries(data, kept, 0 if last else page.next)
     return ByteSource(data, name=source.name)
