@@ -21,7 +21,8 @@ _SUBSAMPLINGS = {(1, 1): "4:4:4", (2, 1): "4:2:2", (2, 2): "4:2:0", (1, 2): "4:4
 _MOST_CHANNELS = 16_384
 _ALPHA, _PREMULTIPLIED_ALPHA = 1, 2  # kinds of channels
 _COLORS = {"gray": 1, "cmyk": 4}
-DEPTH = 0x7F
+_DEPTH = 0x7F
+_BY_PALETTE = 1  # how a channel is made of samples
 _MOST_PALETTE_BITS = 16
 _MOST_DECOMPOSITIONS = 32
 _ICC_COLOR_SPACES = {b"GRAY": "gray", b"RGB ": "srgb", b"CMYK": "cmyk", b"Lab ": "lab"}
@@ -126,11 +127,13 @@ def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> Image
     channels, depth = stream.channels, stream.depth
     if header.palette:
         channels = reader.byte(header.palette.start + 2)
-        depths = [1 + (code & DEPTH) for code in reader.read(header.palette.start + 3, channels)]
+        depths = [1 + (code & _DEPTH) for code in reader.read(header.palette.start + 3, channels)]
         depth = max(depths, default=0)
         if not 1 <= depth <= _MOST_PALETTE_BITS:
             raise reader.corrupt("its palette is impossible")
     colorspace = header.colorspace or _BY_CHANNELS.get(channels, "srgb")
+    if header.palette and header.mapping and not _is_in_order(reader, header.palette, header.mapping):
+        raise reader.unsupported("its palette is in another order than its channels; save it as RGB")
     if header.palette and colorspace not in _BY_CHANNELS.values():
         raise reader.unsupported("its palette is neither gray nor RGB; save it as RGB")
     if header.channels:
@@ -156,6 +159,14 @@ def _info(reader: HeaderReader, header: Jp2Header, stream: _Codestream) -> Image
         levels=reduced_sizes(size, stream.tile, stream.decompositions) if reducible else (),
         channels=channels,
     )
+
+
+def _is_in_order(reader: HeaderReader, palette: FileBox, mapping: FileBox) -> bool:
+    """Return True if the palette comes before its channels, with a column for each in their order."""
+    stored = reader.read(mapping.start, mapping.end - mapping.start)
+    columns = enumerate(zip(stored[2::4], stored[3::4], strict=False))
+    in_order = all(column == number for number, (kind, column) in columns if kind == _BY_PALETTE)
+    return palette.begin < mapping.begin and in_order
 
 
 def reduced_sizes(size: Size, tile: Size, decompositions: int) -> tuple[Size, ...]:
@@ -215,7 +226,7 @@ def _read_codestream(reader: HeaderReader, start: int) -> _Codestream:
     (channels,) = reader.unpack(">H", start + 40)
     if left >= right or top >= bottom or not (tile_width and tile_height and 1 <= channels <= _MOST_CHANNELS):
         raise reader.corrupt("the size of its picture is impossible")
-    depth = 1 + (reader.byte(start + 42) & 0x7F)
+    depth = 1 + (reader.byte(start + 42) & _DEPTH)
     steps = tuple(reader.unpack("BB", start + 43 + 3 * index) for index in range(min(channels, 4)))
     if depth > 38 or any(0 in step for step in steps):
         raise reader.corrupt("the layout of its channels is impossible")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 from importlib.util import find_spec
 
 import pyvips
@@ -15,12 +14,11 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import decoder
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
-from imgsvc_core.formats.jp2.header import DEPTH, Jp2Header, check_tiles, read_profile
+from imgsvc_core.formats.jp2.header import Jp2Header, check_tiles, read_profile
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, full_array, full_range, open_lazily, unpremultiplied
 
 _MOST_CHANNELS = 4  # of Pillow
-_BY_PALETTE = 1  # how a channel is made of samples
 _UNKNOWN_METHOD = b"\xff"
 """Decoders ignore a color specification of a method that JPEG 2000 does not know."""
 
@@ -46,8 +44,7 @@ def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
     exact = info.depth > 8 or _is_plain(info)
     suits = info.colorspace == "palette" or (exact and picture.header.sampled)
     if suits and reduce == 0 and find_spec("imagecodecs") is not None:
-        data = _with_columns_in_order(_without_profile(source.read(), picture.header), picture.header)
-        return _read_by_imagecodecs(data, info)
+        return _read_by_imagecodecs(_without_profile(source.read(), picture.header), info)
     if info.colorspace == "palette":
         raise MissingDependency(
             "The JPEG 2000 image cannot be read here, as it has a palette; install what reads it with: "
@@ -96,34 +93,6 @@ def _without_profile(data: bytes, header: Jp2Header) -> bytes:
         return data
     method = header.profile.start
     return data[:method] + _UNKNOWN_METHOD + data[method + 1 :]
-
-
-def _with_columns_in_order(data: bytes, header: Jp2Header) -> bytes:
-    """Return the file with the columns of its palette in the order of the channels, and the palette first.
-
-    OpenJPEG reads no other palettes.
-    """
-    palette, mapping = header.palette, header.mapping
-    if palette is None or mapping is None:
-        return data
-    columns, kinds = data[mapping.start + 3 : mapping.end : 4], data[mapping.start + 2 : mapping.end : 4]
-    codes = palette.start + 3
-    first, count = codes + len(columns), len(columns)
-    in_order = bytes(range(count))
-    if bytes(sorted(columns)) != in_order or set(kinds) != {_BY_PALETTE} or data[codes - 1] != count:
-        return data
-    sizes = [(code & DEPTH) // 8 + 1 for code in data[codes:first]]
-    starts = [0, *itertools.accumulate(sizes)]
-    rows = (data[start : start + starts[-1]] for start in range(first, palette.end, starts[-1]))
-    entries = b"".join(row[starts[column] : starts[column + 1]] for row in rows for column in columns)
-    changed = bytearray(data)
-    changed[codes : palette.end] = bytes(data[codes + column] for column in columns) + entries
-    changed[mapping.start + 3 : mapping.end : 4] = in_order
-    if palette.begin < mapping.begin:
-        return bytes(changed)
-    between = changed[mapping.end : palette.begin]
-    moved = changed[palette.begin : palette.end] + between + changed[mapping.begin : mapping.end]
-    return bytes(changed[: mapping.begin] + moved + changed[palette.end :])
 
 
 def _read_by_imagecodecs(data: bytes, info: ImageInfo) -> pyvips.Image:
