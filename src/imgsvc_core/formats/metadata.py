@@ -213,8 +213,8 @@ def _iptc_within(records: bytes, most: int) -> bytes:
 
 
 def _iptc_rights(records: bytes) -> bytes:
-    kept = [raw for key, raw in _datasets(records) if key in _IPTC_RIGHTS]
-    return b"".join(kept) if any(raw[1:3] != b"\x01\x5a" for raw in kept) else b""
+    kept = [(key, raw) for key, raw in _datasets(records) if key in _IPTC_RIGHTS]
+    return b"".join(raw for _, raw in kept) if any(key != _CHARACTERS for key, _ in kept) else b""
 
 
 def _datasets(records: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:

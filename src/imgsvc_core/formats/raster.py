@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pyvips
@@ -9,7 +10,7 @@ import pyvips
 from imgsvc_core._runtime.libvips import check_not_forked
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core._runtime.vipsimage import limit_threads
-from imgsvc_core.formats.vips import usual_interpretation
+from imgsvc_core.formats.vips import from_array
 
 _FEW = 1 << 17
 
@@ -43,15 +44,11 @@ class Raster:
         Raises:
             ForkedProcess: libvips does not work in this process.
         """
-        import numpy as np
-
         check_not_forked()
-        pixels, (across, down) = np.ascontiguousarray(self.pixels), self.resolution
-        height, width, bands = pixels.shape
-        image = pyvips.Image.new_from_memory(pixels.data, width, height, bands, "uchar")
-        image = image.copy(interpretation=usual_interpretation(bands, "uchar"), xres=across, yres=down)
+        across, down = self.resolution
+        image = from_array(self.pixels, xres=across, yres=down)
         if self.unit:
             image.set_type(pyvips.GValue.refstr_type, "resolution-unit", self.unit)
         # Several threads would take longer to start than the work on few pixels takes.
-        limit_threads(image, 1 if width * height <= _FEW else self.threads)
+        limit_threads(image, 1 if prod(self.size) <= _FEW else self.threads)
         return image

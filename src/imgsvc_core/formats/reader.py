@@ -18,11 +18,12 @@ class HeaderReader:
 
     A read beyond the end raises `CorruptImage`. So do millions of reads, which bounds the time that a
     hostile file can take. ``most_memory`` is the most bytes that a library may need to find facts.
-    ``most_inlined`` is the most pixels that all pictures inside of a drawing may have together.
+    ``most_inlined`` is the most pixels that all pictures inside of a drawing may have together. ``start`` is
+    where offset 0 is in the source.
     """
 
     __slots__ = (
-        "_base", "_block", "_block_start", "_reads_left", "most_inlined", "most_memory", "size", "source",
+        "_block", "_block_start", "_reads_left", "most_inlined", "most_memory", "size", "source", "start",
         "title",
     )  # fmt: skip
 
@@ -31,25 +32,20 @@ class HeaderReader:
         source: ByteSource,
         title: str,
         *,
-        base: int = 0,
+        start: int = 0,
         size: int | None = None,
         most_memory: float = math.inf,
         most_inlined: float = math.inf,
     ) -> None:
         self.source = source
-        self._base = base
+        self.start = start
         self._block = b""
         self._block_start = 0
         self._reads_left = _MOST_READS
         self.title = title
         self.most_memory = most_memory
         self.most_inlined = most_inlined
-        self.size = source.size - base if size is None else size
-
-    @property
-    def start(self) -> int:
-        """Where offset 0 is in the source."""
-        return self._base
+        self.size = source.size - start if size is None else size
 
     def read(self, offset: int, length: int) -> bytes:
         """Return exactly ``length`` bytes from ``offset``."""
@@ -79,7 +75,7 @@ class HeaderReader:
     def part(self, offset: int, length: int) -> HeaderReader:
         """Return a reader of a file within the file, whose offsets start at 0 again."""
         length = max(0, min(length, self.size - offset))
-        return HeaderReader(self.source, self.title, base=self._base + offset, size=length)
+        return HeaderReader(self.source, self.title, start=self.start + offset, size=length)
 
     def check_size(self, width: int, height: int) -> None:
         """Raise `CorruptImage` unless both sides are positive."""
@@ -102,7 +98,7 @@ class HeaderReader:
         if offset < 0 or offset + length > self.size:
             raise self.corrupt(f"it ends after {self.size:,} bytes, before its header is complete")
         wanted = min(max(length, _BLOCK), self.size - offset)
-        self._block = self.source.read(self._base + offset, wanted)
+        self._block = self.source.read(self.start + offset, wanted)
         self._block_start = offset
         if len(self._block) < length:
             raise self.corrupt("it became shorter while it was read")

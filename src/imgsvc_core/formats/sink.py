@@ -36,7 +36,7 @@ class Sink:
 
     def __init__(self, target: BinaryIO | None = None, *, digest: bool = False) -> None:
         self._target = target
-        self._failure: OSError | None = None
+        self._failure: TargetError | None = None
         self._inserted = 0, b""
         self.data = b""
         self.head = b""
@@ -74,7 +74,7 @@ class Sink:
             return
         try:
             write_all(self._target, data)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter if a caller who gave up waiting has closed it
             raise TargetError(f"The result cannot be written: {os_reason(error)}.") from error
 
     def save(self, image: pyvips.Image, saver: str, **options: object) -> None:
@@ -89,18 +89,13 @@ class Sink:
         except pyvips.Error:
             if self._failure is None:
                 raise
-            raise TargetError(f"The result cannot be written: {os_reason(self._failure)}.") from self._failure
+            raise self._failure from self._failure.__cause__
 
     def _take(self, chunk: bytes) -> int:
-        assert self._target is not None
-        data = self._counted(chunk)
         try:
-            write_all(self._target, data)
-        except OSError as error:
+            self.write(chunk)
+        except TargetError as error:
             self._failure = error
-            return -1
-        except ValueError as error:  # closed by a caller who gave up waiting
-            self._failure = OSError(str(error))
             return -1
         return len(chunk)
 

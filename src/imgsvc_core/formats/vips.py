@@ -142,8 +142,11 @@ def unpremultiplied(image: pyvips.Image) -> pyvips.Image:
     return divided.rint().cast(image.format).copy(interpretation=image.interpretation)
 
 
-def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
-    """Return an image on the memory of a contiguous array of (height, width[, bands]), without a copy."""
+def from_array(array: Any, interpretation: str | None = None, **header: float) -> pyvips.Image:
+    """Return an image on the memory of a contiguous array of (height, width[, bands]), without a copy.
+
+    ``header`` are fields of libvips, such as ``xres``.
+    """
     import numpy as np
 
     array = np.ascontiguousarray(array)
@@ -151,14 +154,12 @@ def from_array(array: Any, interpretation: str | None = None) -> pyvips.Image:
     bands = 1 if array.ndim == 2 else array.shape[2]
     format = _FORMATS[array.dtype.name]
     image = pyvips.Image.new_from_memory(array.data, width, height, bands, format)
-    return image.copy(interpretation=interpretation or usual_interpretation(bands, format))
+    return image.copy(interpretation=interpretation or usual_interpretation(bands, format), **header)
 
 
 def with_pixels(image: pyvips.Image, pixels: Any) -> pyvips.Image:
     """Return the image with the pixels of a contiguous array of (height, width, bands), without a copy."""
-    height, width, bands = pixels.shape
-    found = pyvips.Image.new_from_memory(pixels.data, width, height, bands, _FORMATS[pixels.dtype.name])
-    found = found.copy(interpretation=space_of(image), xres=image.get("xres"), yres=image.get("yres"))
+    found = from_array(pixels, space_of(image), xres=image.get("xres"), yres=image.get("yres"))
     for name in KEPT_FIELDS:
         if has(image, name):
             found.set_type(image.get_typeof(name), name, image.get(name))

@@ -209,10 +209,8 @@ def _read(file: Any, limits: Limits, deadline: Deadline | None = None) -> bytes:
 def _chunk(file: Any) -> Any:
     try:
         chunk = file.read(_CHUNK)
-    except OSError as error:
-        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error)}.") from error
-    except ValueError as error:
-        raise SourceUnreachable(f"Source file cannot be read: {str(error).rstrip('.')}.") from error
+    except (OSError, ValueError) as error:
+        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error).rstrip('.')}.") from error
     if chunk is None:  # a raw file that does not block may have more later
         raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")
     return chunk

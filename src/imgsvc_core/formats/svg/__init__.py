@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from imgsvc_core.formats.format import Coder, Format, LoadScaling, Memory
 from imgsvc_core.formats.reader import HeaderReader
-
-if TYPE_CHECKING:
-    pass
 
 
 class Svg(Format):

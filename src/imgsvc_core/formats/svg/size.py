@@ -22,7 +22,7 @@ _VIEW_BOX = re.compile(
 )
 _PIXELS = {
     "": 1.0, "px": 1.0, "pt": 96 / 72, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "q": 96 / 101.6,
-    "in": 96.0, "%": 0.0,
+    "in": 96.0,
 }  # fmt: skip
 _EMS = {"em": 1.0, "rem": 1.0, "ex": 0.5, "ch": 0.5}
 _FONT_SIZE = 16.0  # of browsers, if a document states none
@@ -124,7 +124,7 @@ def _font_size(root: Mapping[str, str]) -> float:
     match = _LENGTH.fullmatch(stated)
     if match is None or not match[1]:
         return _FONT_SIZE
-    pixels = float(match[1]) / 100 * _FONT_SIZE if match[2] == "%" else _pixels(stated, _FONT_SIZE)
+    pixels = float(match[1]) / 100 * _FONT_SIZE if match[2] == "%" else _pixels(match, _FONT_SIZE)
     return pixels if 0 < pixels < math.inf else _FONT_SIZE
 
 
@@ -133,7 +133,7 @@ def _stated(root: Mapping[str, str], name: str, em: float) -> float | None:
     match = _LENGTH.fullmatch(root.get(name, "auto"))
     if match is None or not match[1] or match[2] == "%":
         return None
-    pixels = _pixels(match[0], em)
+    pixels = _pixels(match, em)
     return max(0.0, pixels) if math.isfinite(pixels) else None
 
 
@@ -155,13 +155,10 @@ def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -
     return f"{alignment} {'meet' if meets else 'slice'}"
 
 
-def _pixels(length: str, em: float) -> float:
-    """Return a length in pixels: 0 if it depends on what is drawn, infinite if it is not understood."""
-    match = _LENGTH.fullmatch(length)
-    if match is None:
-        return math.inf
-    number, unit = float(match[1] or 0), (match[2] or "").lower()
-    return number * (_EMS[unit] * em if unit in _EMS else _PIXELS.get(unit, math.inf))
+def _pixels(length: re.Match[str], em: float) -> float:
+    """Return a length in pixels, or infinity or NaN if its unit is unknown."""
+    unit = length[2].lower()
+    return float(length[1]) * (_EMS[unit] * em if unit in _EMS else _PIXELS.get(unit, math.inf))
 
 
 def _view_box(stated: str) -> tuple[float, float]:
