@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from imgsvc_core.plan import geometry, turns
@@ -129,6 +130,22 @@ def test_halves_of_pixels_are_rounded_up() -> None:
     for height, rounded in ((125, 63), (127, 64)):
         assert geometry.resized(Size(200, height), Resize(width=100)).scaled == (100, rounded)
         assert geometry.scaled(Size(200, height), Scale(size=0.5)) == (100, rounded)
+
+
+@given(st.integers(0, 8 * 6000), st.integers(8, 8 * 30_000), st.integers(1, 6000))
+@example(4, 8 * 640, 320)  # of half a pixel at each end, libvips makes one more
+@example(2, 8 * 480, 320)
+def test_what_starts_within_a_pixel_is_reduced_in_its_place(start: int, length: int, want: int) -> None:
+    """As libvips reduces: the middle of a row stays in the middle, and its length is rounded."""
+    place, whole = start / 8, length / 8
+    assume(whole >= 1.2 * want and whole >= want + 1)
+    way = geometry.stretch(place, whole, want)
+    assert math.floor(way.taken / way.factor + 0.5) == way.made
+    assert 0 <= way.skipped <= way.made - want
+    for pixel in (0, want // 2, want - 1):
+        from_middle = way.skipped + pixel + 0.5 - way.made / 2
+        found = way.first + way.taken / 2 + from_middle * way.factor
+        assert abs(found - place - (pixel + 0.5) * whole / want) <= way.factor / 128
 
 
 @given(SIZES, SIZES)

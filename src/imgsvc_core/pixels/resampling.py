@@ -14,7 +14,7 @@ from imgsvc_core._runtime.vipsimage import samples_of, size_of
 from imgsvc_core.pixels.blending import band_values, fit_for
 from imgsvc_core.pixels.channels import resampled_premultiplied, white, with_fields_of
 from imgsvc_core.plan.decoding import reduces_in_array
-from imgsvc_core.plan.geometry import Area, Box, Size, stretch
+from imgsvc_core.plan.geometry import Area, Box, Size, Stretch, stretch
 from imgsvc_core.spec import Color
 
 _TURNS = {
@@ -154,13 +154,17 @@ def _resample(
     image: pyvips.Image, *, have: Size, width: int, height: int, area: Area, exact: bool
 ) -> pyvips.Image:
     across, down = stretch(area.left, area.width, width), stretch(area.top, area.height, height)
+    if across.made > width and down.factor > 1:
+        # libvips keeps whole lines of a file in memory, so they become fewer before they become longer.
+        lines = Area(0, area.top, have.width, area.height)
+        image = _resample(image, have=have, width=have.width, height=height, area=lines, exact=exact)
+        have, down = Size(have.width, height), Stretch(0, height, 1.0, height)
     image = _part(image, have, Box(across.first, down.first, across.taken, down.taken))
     if across.factor > 1 or down.factor > 1:
         taken = Size(across.taken, down.taken)
         image = _reduce(image, taken, max(1.0, across.factor), max(1.0, down.factor), exact=exact)
-        made = Size(across.made, down.made)
-        kept = (width if across.factor > 1 else made.width), (height if down.factor > 1 else made.height)
-        image = _part(image, made, Box(across.skipped, down.skipped, *kept))
+        kept = (width if across.factor > 1 else across.made), (height if down.factor > 1 else down.made)
+        image = _part(image, Size(across.made, down.made), Box(across.skipped, down.skipped, *kept))
     return _enlarge(image, width, height) if across.factor < 1 or down.factor < 1 else image
 
 

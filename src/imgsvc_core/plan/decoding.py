@@ -8,17 +8,15 @@ from collections.abc import Iterable, Sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.table import FORMATS, LoadScaling
-from imgsvc_core.plan.geometry import Area, Size, stretch
+from imgsvc_core.plan.geometry import Area, Size
 from imgsvc_core.plan.steps import CropBox, PlannedStep, Resample, RotateFreely, SmartCrop, ToSrgb, Turn
-from imgsvc_core.plan.turns import turned, turned_area
 from imgsvc_core.spec import Resize
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # The least factor of reduction from which a JPEG is decoded at a scale. The resampler does the rest. The more
 # it does, the closer the result is to that of all pixels, as `benchmarks.sharpness` measures.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 5.0, 1 / 2: 3.0}
-# The factor that the scaler of WebP leaves to the resampler, and the least total factor for it. At simpler
-# fractions, such as 1.5, crops would be placed less exactly.
+# The factor that the scaler of WebP leaves to the resampler, and the least total factor for it.
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # The least factor that the smaller copies in JPEG 2000 and TIFF leave to the resampler.
 _LEVEL_LEAVES = 1.5
@@ -47,11 +45,7 @@ def load_scale(info: ImageInfo, steps: Sequence[PlannedStep], *, all_frames: boo
             if step.pillow and not info.vector:
                 scales = _scaling(info) is LoadScaling.DCT
                 return scale_for(info, factor / _EXTRA, all_frames=all_frames) if scales else 1.0
-            like_libvips = step.libvips is not None
-            suitable = _suitable(info, factor, all_frames=all_frames, libvips=like_libvips)
-            if cropped and not like_libvips and _scaling(info) is LoadScaling.DCT:
-                suitable = [scale for scale in suitable if _is_in_place(info, scale, steps)]
-            scale = min(suitable, default=1.0)
+            scale = scale_for(info, factor, all_frames=all_frames, libvips=step.libvips is not None)
             least = step.asked.least_scale if isinstance(step.asked, Resize) else None
             return max(scale, least) if least and _scaling(info) is LoadScaling.DCT else scale
         if not isinstance(step, _AT_ANY_SCALE):
@@ -100,7 +94,11 @@ def scale_for(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool
 
     With ``libvips`` it is the smallest scale with enough pixels, which servers on libvips choose.
     """
-    return min(_suitable(info, factor, all_frames=all_frames, libvips=libvips), default=1.0)
+    if info.vector:
+        return max(1 / factor, min(1.0, 1 / min(info.width, info.height)))
+    offered = _offered(info, factor, all_frames=all_frames, libvips=libvips)
+    suitable = [scale for scale, least in offered if least <= factor and _fewest(info) <= scale < 1]
+    return min(suitable, default=1.0)
 
 
 def fits_array(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> bool:
@@ -174,35 +172,6 @@ def _scaling(info: ImageInfo) -> LoadScaling:
 def _fewest(info: ImageInfo) -> float:
     """Return the smallest scale to decode at."""
     return _FEWEST_PIXELS / min(info.width, info.height)
-
-
-def _suitable(info: ImageInfo, factor: float, *, all_frames: bool, libvips: bool) -> list[float]:
-    """Return the scales to decode at for a reduction by a factor, besides that of all pixels."""
-    if info.vector:
-        return [max(1 / factor, min(1.0, 1 / min(info.width, info.height)))]
-    offered = _offered(info, factor, all_frames=all_frames, libvips=libvips)
-    return [scale for scale, least in offered if least <= factor and _fewest(info) <= scale < 1]
-
-
-def _is_in_place(info: ImageInfo, scale: float, steps: Sequence[PlannedStep]) -> bool:
-    """Return True if pixels decoded at a scale can be resampled to a crop without a visible shift."""
-    have = Size(math.ceil(info.width * scale), math.ceil(info.height * scale))
-    area = area_at_hand(info, scale, *have)
-    across, down = area.width / info.width, area.height / info.height
-    for step in (planned.step for planned in steps):
-        if isinstance(step, Turn):
-            area = turned_area(area, have, step.orientation)
-            have = turned(have, step.orientation)
-            across, down = (down, across) if step.orientation >= 5 else (across, down)
-        elif isinstance(step, CropBox):
-            left, top, width, height = step.box
-            area = Area(area.left + left * across, area.top + top * down, width * across, height * down)
-        elif isinstance(step, Resample):
-            sides = zip(area[:2], area[2:], step.size, strict=True)
-            return all(stretch(start % 1, length, want).is_in_place for start, length, want in sides)
-        elif not isinstance(step, ToSrgb):
-            return True  # it is placed by itself
-    return True
 
 
 def _offered(

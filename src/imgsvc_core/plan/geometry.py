@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator
-from functools import partial
-from operator import attrgetter
 from typing import NamedTuple
 
 from imgsvc_core.spec import Canvas, Resize, Scale, Trim
 
-_MISPLACED = 1 / 64  # part of a pixel of the result, which cannot be seen
-_MOST_MORE = 48  # extra pixels that are computed, so that the wanted ones have the right place
+_MORE = 64  # pixels more for each wanted one: those at the ends move by 1/256 of a pixel at most
+_MOST_SKIPPED = 15
+_LEFT_OVER = 0.245  # of a pixel of the result, at each end
 
 
 class Size(NamedTuple):
@@ -72,8 +69,8 @@ class Area(NamedTuple):
 class Stretch(NamedTuple):
     """How a side of an area is resampled: the pixels taken, and the factor, above 1 if it becomes smaller.
 
-    The first pixel may lie before the row, and the last beyond it. ``made`` pixels are computed, and the
-    wanted ones come after ``skipped`` ones. They are ``misplaced`` by a part of a pixel of the result.
+    The first pixel may lie before the row, and the last beyond it. Of the ``made`` pixels, the wanted ones
+    come after ``skipped`` ones; the others are never computed.
     """
 
     first: int
@@ -81,12 +78,6 @@ class Stretch(NamedTuple):
     factor: float
     made: int
     skipped: int = 0
-    misplaced: float = 0.0
-
-    @property
-    def is_in_place(self) -> bool:
-        """Return True if nobody can see that the pixels are misplaced."""
-        return self.misplaced <= _MISPLACED
 
 
 class Placement(NamedTuple):
@@ -202,29 +193,26 @@ def stretch(start: float, length: float, want: int) -> Stretch:
         first = round(start)
         count = max(1, round(start + length) - first)
         return Stretch(first, count, count / want, count)
-    ways = partial(_reductions, start, length / want, want)
-    in_place = (way for way in ways() if way.is_in_place)
-    return next(in_place, None) or min(ways(), key=attrgetter("misplaced"))
+    if start % 1 == length % 1 == 0:
+        return Stretch(int(start), int(length), length / want, want)
+    return _reduced(start, length / want, want)
 
 
-def _reductions(start: float, factor: float, want: int) -> Iterator[Stretch]:
-    """Yield ways to reduce by a factor.
+def _reduced(start: float, factor: float, want: int) -> Stretch:
+    """Return how a stretch that starts or ends within pixels is reduced.
 
-    libvips keeps the middle of a row in the middle, so it must be the middle of whole pixels. Some more
-    pixels of the result at the ends nearly always make that possible.
+    libvips keeps the middle of a row in the middle, so it must be that of whole pixels. Many more pixels
+    beyond the end bring it there by a factor that is hardly another one. Some before the start let it begin
+    near the edge of a pixel: where half a pixel of the result is left over, libvips makes one more.
     """
-    for total, share in itertools.product(range(_MOST_MORE), range(_MOST_MORE)):
-        # From factors of 2 on, more pixels at one end are as good as at both ends.
-        if share > total or (factor >= 2 and 0 < share < total):
-            continue
-        skipped, more = share, total - share
-        made = want + skipped + more
-        middle = start - skipped * factor + made * factor / 2
-        for count in (round(made * factor), round(made * factor) + 1, round(made * factor) - 1):
-            if count > 0 and math.floor(count / factor + 0.5) == made:  # as libvips counts
-                first = round(middle - count / 2)
-                misplaced = abs(first + count / 2 - middle) / factor
-                yield Stretch(first, count, factor, made, skipped, misplaced)
+    starts = [start - count * factor for count in range(_MOST_SKIPPED + 1)]
+    before = min(starts, key=lambda place: abs(place - round(place)))
+    skipped, first = starts.index(before), round(before)
+    left_over = min(max(before - first, -_LEFT_OVER * factor), _LEFT_OVER * factor)
+    made = 2 * skipped + (_MORE + 1) * want
+    taken = round(made * factor + 2 * left_over)
+    middle = first + left_over + (skipped + want / 2) * factor
+    return Stretch(first, taken, (first + taken / 2 - middle) / (_MORE * want / 2), made, skipped)
 
 
 def around(center: tuple[float, float], inner: Size, outer: Size) -> tuple[int, int]:
