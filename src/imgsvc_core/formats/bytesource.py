@@ -7,7 +7,7 @@ import mmap
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from imgsvc_core.errors import (
     EmptySource,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pyvips
     from typing_extensions import Buffer
 
-_CHUNK = 1 << 20
 _HEAD = 1 << 15  # first bytes of a file, read once and kept for all readers of the header
 
 
@@ -95,7 +94,7 @@ class ByteSource:
         if self._descriptor is not None:
             os.close(self._descriptor)
 
-    def open(self) -> BinaryIO:
+    def open(self) -> io.BytesIO | io.BufferedReader:
         """Open a new seekable binary file over the bytes. The caller closes it."""
         if self._data is not None:
             return io.BytesIO(self._data)
@@ -138,11 +137,8 @@ class ByteSource:
 
         if self._data is not None:
             return hashlib.sha256(self._data).hexdigest()
-        digest = hashlib.sha256()
         with self.open() as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-        return digest.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _file_size(path: Path) -> int:

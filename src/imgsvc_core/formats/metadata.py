@@ -33,9 +33,8 @@ _DROPPED_FAMILIES = ("exif-", "png-comment", "jpeg-thumb")
 # IPTC-IIM: coded character set, by-line, credit, source, copyright notice.
 _CHARACTERS = (1, 90)
 _IPTC_RIGHTS = {_CHARACTERS, (2, 80), (2, 110), (2, 115), (2, 116)}
-# Image orientation and previews. Records after the second describe and hold the stored picture.
-_IPTC_STALE = {(2, 131), (2, 200), (2, 201), (2, 202)}
-_LAST_DESCRIPTIVE_RECORD = 2
+_IPTC_STALE = {(2, 131), (2, 200), (2, 201), (2, 202)}  # image orientation and previews
+_IPTC_PIXELS = (3, 0)  # records from the third on describe and hold the stored picture
 _MOST_OF_PROFILE = 1 << 22  # bytes; libpng reads no more than 8 MB
 _FEWEST_OF_COLOR = 3  # bands
 _EXTENDED = 0x8000  # the length tells how many bytes hold the length
@@ -147,7 +146,9 @@ def _kept(image: pyvips.Image, policy: MetadataPolicy, *, redacted: bool) -> dic
         return {
             EXIF: _exif().serialize(described) if described else None,
             XMP: _xmp().describing(packet, *_size(image)) if packet else None,
-            IPTC: b"".join(raw for key, raw in _datasets(records) if _is_current(key)),
+            IPTC: b"".join(
+                raw for key, raw in _datasets(records) if key < _IPTC_PIXELS and key not in _IPTC_STALE
+            ),
         }
     kept = parsed and (parsed.circumstances(*_size(image)) if policy == "keep" else parsed.rights())
     return {
@@ -193,10 +194,6 @@ def _iptc_records(data: bytes) -> bytes:
         return reader.read(*resources[_IPTC_RESOURCE]) if _IPTC_RESOURCE in resources else b""
     except CorruptImage:
         return b""
-
-
-def _is_current(key: tuple[int, int]) -> bool:
-    return key[0] <= _LAST_DESCRIPTIVE_RECORD and key not in _IPTC_STALE
 
 
 def _iptc_within(records: bytes, most: int) -> bytes:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tarfile import TarInfo
-    from zipfile import ZipFile
 
 _GOOGLE = ("gs://", "gcs://")
 _ARCHIVES = ("zip://", "tar://", "libarchive://")
@@ -157,20 +156,15 @@ def _open_zip(archive: str) -> Any:
                 raise FileNotFoundError(path) from error
 
     fs = Zip(archive)
-    _name_members_of_zip(fs.zip)
+    members = [member for member in fs.zip.filelist if _plain(member.filename)]
+    for member in members:
+        member.filename = _plain(member.filename) + ("/" if member.is_dir() else "")
+    fs.zip.filelist, fs.zip.NameToInfo = members, {member.filename: member for member in members}
     return fs
 
 
 def _is_below(folder: str, name: str) -> bool:
     return not folder or name.startswith(f"{folder}/")
-
-
-def _name_members_of_zip(archive: ZipFile) -> None:
-    """Give the members of an archive plain names."""
-    archive.filelist = [member for member in archive.filelist if _plain(member.filename)]
-    for member in archive.filelist:
-        member.filename = _plain(member.filename) + ("/" if member.is_dir() else "")
-    archive.NameToInfo = {member.filename: member for member in archive.filelist}
 
 
 def _plain(name: str) -> str:

@@ -62,7 +62,9 @@ def save_with_look(
     assert look is not None
     plain = attrs.evolve(settings, look=None, max_bytes=None)
     if row.quality is None or settings.lossless:
-        found = _only_way(row, plain, save(image, plain), score)
+        encoded = save(image, plain)
+        assert encoded.data is not None
+        found = Try(_HIGHEST, 100.0 if is_exact(row, plain) else score(encoded.data), encoded)
         if found.look < look:
             raise _unreachable(row, look, found)
     else:
@@ -91,12 +93,6 @@ def save_with_look(
 def rounded_look(look: float) -> float:
     """Return a look as results have it: rounded down to hundredths."""
     return math.floor(100 * look) / 100
-
-
-def _only_way(row: type[Format], settings: SaveSettings, encoded: Encoded, score: Score) -> Try:
-    """Return the file of a format without a quality, which needs no score if it has every pixel."""
-    assert encoded.data is not None
-    return Try(_HIGHEST, 100.0 if is_exact(row, settings) else score(encoded.data), encoded)
 
 
 def is_exact(row: type[Format], settings: SaveSettings) -> bool:

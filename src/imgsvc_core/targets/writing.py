@@ -159,7 +159,8 @@ def replace_file(path: Path, finished: Path, *, stamp: str | None = None) -> Non
     found = path.stat()
     if stamp is not None and stamp_of(found) != stamp:
         raise changed_meanwhile(str(path))
-    if not _is_writable(path):
+    # Replacing it asks for no more than a writable folder.
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     _copy_attributes(path, found, finished)
     try:
@@ -208,11 +209,6 @@ def changed_meanwhile(place: str) -> TargetError:
     return TargetError(
         f"Target '{place}' has changed while it was processed, so it stays as it is: process it again."
     )
-
-
-def _is_writable(path: Path) -> bool:
-    """Return True if the file may be written. Replacing it asks for no more than a writable folder."""
-    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _copy_attributes(path: Path, found: os.stat_result, copy: Path) -> None:

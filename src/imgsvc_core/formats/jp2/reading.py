@@ -16,7 +16,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jp2.header import Jp2Header, check_tiles, read_profile
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, full_array, full_range, open_lazily, unpremultiplied
+from imgsvc_core.formats.vips import attach, from_array, full_array, open_lazily, unpremultiplied
 
 _MOST_CHANNELS = 4  # of Pillow
 _UNKNOWN_METHOD = b"\xff"
@@ -38,7 +38,9 @@ def read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
 
 
 def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
-    source, info, reduce = picture.source, picture.info, _reduction(picture.info, settings.scale)
+    source, info = picture.source, picture.info
+    sizes: list[tuple[float, float]] = [(info.width, info.height), *info.levels]
+    reduce = sizes.index(picture.expected_size(settings))
     if info.colorspace != "palette" and availability.reader_backend("jp2") == "libvips":
         return open_lazily("jp2k", source, settings, page=reduce, fail_on="error")
     exact = info.depth > 8 or _is_plain(info)
@@ -51,12 +53,6 @@ def _read(picture: Jp2, settings: LoadSettings) -> pyvips.Image:
             "pip install 'imgsvc[jp2]'."
         )
     return _read_by_pillow(source.read(), reduce, info)
-
-
-def _reduction(info: ImageInfo, scale: float) -> int:
-    """Return how many times to halve for the width that is nearest to that of the scale."""
-    widths = [info.width, *(width for width, _ in info.levels)]
-    return min(range(len(widths)), key=lambda halvings: abs(widths[halvings] - info.width * scale))
 
 
 def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
@@ -76,8 +72,8 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
             read_resolution(picture, info.levels[reduce - 1], reduce)
         with decoder("jp2"):
             picture.load()
-        image = from_array(np.asarray(picture), "cmyk" if picture.mode == "CMYK" else None)
-    return full_range(image, info.depth) if info.depth < 8 else image
+        pixels = full_array(np.asarray(picture), info.depth)
+        return from_array(pixels, "cmyk" if picture.mode == "CMYK" else None)
 
 
 def _is_plain(info: ImageInfo) -> bool:

@@ -44,7 +44,7 @@ class Document:
     mode: int
     palette: Extent
     resources: Mapping[int, Extent]
-    layers_at: int
+    layers: Extent
     pixels_at: int
 
 
@@ -87,13 +87,18 @@ def read_document(reader: HeaderReader) -> Document:
         raise reader.corrupt(f"{depth} bits per channel are impossible in its color mode")
     palette = 30, reader.unpack(">I", 26)[0]
     resources = sum(palette) + 4
-    layers = resources + reader.unpack(">I", resources - 4)[0]
-    (length,) = reader.unpack(">Q" if big else ">I", layers)
+    end = resources + reader.unpack(">I", resources - 4)[0]
+    layers = _section(reader, end, big=big)
     return Document(
         big=big, channels=channels, width=width, height=height, depth=depth, mode=mode, palette=palette,
-        resources=read_resources(reader, resources, layers), layers_at=layers,
-        pixels_at=layers + (8 if big else 4) + length,
+        resources=read_resources(reader, resources, end), layers=layers, pixels_at=sum(layers),
     )  # fmt: skip
+
+
+def _section(reader: HeaderReader, offset: int, *, big: bool) -> Extent:
+    """Return start and length of what begins with its length, a number of 4 bytes, or of 8 if ``big``."""
+    code, size = (">Q", 8) if big else (">I", 4)
+    return offset + size, reader.unpack(code, offset)[0]
 
 
 def read_resource(reader: HeaderReader, document: Document, number: int) -> bytes:
@@ -125,16 +130,12 @@ def _first_extra_is_alpha(reader: HeaderReader, document: Document) -> bool:
 
     A negative number of layers says so, and in pictures of more than 8 bits a block of its own.
     """
-    layers, start, big = 0, document.layers_at, document.big
-    length_code, length_size = (">Q", 8) if big else (">I", 4)
-    (length,) = reader.unpack(length_code, start)
-    end = start + length_size + length
-    if length > length_size:
-        (info_length,) = reader.unpack(length_code, start + length_size)
-        info = start + 2 * length_size
-        if info_length:
-            (layers,) = reader.unpack(">h", info)
-        for key, block in _tagged_blocks(reader, info + info_length, end, big=big):
+    layers, (start, length) = 0, document.layers
+    if length:
+        info = _section(reader, start, big=document.big)
+        if info[1]:
+            (layers,) = reader.unpack(">h", info[0])
+        for key, block in _tagged_blocks(reader, sum(info), start + length, big=document.big):
             if key in _MERGED_TRANSPARENCY:
                 return True
             if key in _DEEP_LAYERS:
@@ -151,7 +152,6 @@ def _tagged_blocks(reader: HeaderReader, offset: int, end: int, *, big: bool) ->
         signature, key = reader.unpack(">4s4s", offset)
         if signature not in (b"8BIM", b"8B64"):
             return
-        length_code, length_size = (">Q", 8) if big and key in _LONG_IN_PSB else (">I", 4)
-        (length,) = reader.unpack(length_code, offset + 8)
-        yield key, offset + 8 + length_size
-        offset += 8 + length_size + length + -length % 4
+        start, length = _section(reader, offset + 8, big=big and key in _LONG_IN_PSB)
+        yield key, start
+        offset = start + length + -length % 4

@@ -12,6 +12,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats.boundary import decoder
+from imgsvc_core.formats.metadata import EXIF, IPTC, XMP
 from imgsvc_core.formats.psd import Psd
 from imgsvc_core.formats.psd import header as psd
 from imgsvc_core.formats.psd.header import COLOR_CHANNELS, Document
@@ -19,9 +20,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import attach, from_array, from_real_numbers, lab_from_bytes
 
-_BLOBS = {
-    PROFILE: psd.PROFILE, "exif-data": 1058, "xmp-data": 1060, "iptc-data": 1028,
-}  # fmt: skip
+_BLOBS = {PROFILE: psd.PROFILE, EXIF: 1058, XMP: 1060, IPTC: 1028}
 
 
 def read(picture: Psd, settings: LoadSettings) -> pyvips.Image:

@@ -41,7 +41,7 @@ from imgsvc_core.formats.vips import (
     attach,
     from_array,
     from_real_numbers,
-    full_range,
+    full_array,
     lab_from_bytes,
     open_lazily,
     set_int,
@@ -52,7 +52,7 @@ from imgsvc_core.formats.vips import (
 
 Size = tuple[float, float]
 
-_MOST_BYTES_OF_A_STRIP = 50 * 2**20  # that libvips reads unless told otherwise
+_MOST_BYTES_OF_A_STRIP = 50 * 2**20
 _WITHOUT_IMAGECODECS = (1, 8, 32773, 32946, 34925)  # compressions that tifffile itself decodes
 _BLOBS = {PROFILE: Tag.PROFILE, XMP: Tag.XMP}
 # What makes samples of other types unsigned: bits to shift to the right, a number to add, and the format.
@@ -77,7 +77,10 @@ def read(picture: Tiff, settings: LoadSettings) -> pyvips.Image:
         wanted = picture.expected_size(settings)
         place = _place(page, info.levels, wanted)
         tiles.check(source, level(page, info.levels.index(wanted)) if place else page)
-        image = _colors_and_alpha(still(_open(source, settings, **place)), page, info)
+        # libvips takes a strip of more than 50 MB for damage unless it is told to take any.
+        unlimited = {"unlimited": True} if source.size > _MOST_BYTES_OF_A_STRIP else {}
+        image = open_lazily("tiff", source, settings, fail_on="error", **place, **unlimited)
+        image = _colors_and_alpha(still(image), page, info)
         image = _lab(image, page) if is_icc_lab(page) else image
         image = _eight_or_sixteen_bits(image, page)
     described = exif.of_tiff(page)
@@ -131,12 +134,6 @@ def _complete(source: ByteSource, page: Directory) -> ByteSource:
     return source
 
 
-def _open(source: ByteSource, settings: LoadSettings, **place: int) -> pyvips.Image:
-    """Open a page. libvips takes a strip of more than 50 MB for damage unless it is told to take any."""
-    unlimited = {"unlimited": True} if source.size > _MOST_BYTES_OF_A_STRIP else {}
-    return open_lazily("tiff", source, settings, fail_on="error", **place, **unlimited)
-
-
 def _place(page: Directory, levels: Sequence[Size], wanted: Size) -> Mapping[str, int]:
     """Return where libvips finds the image, or its smaller copy of a size."""
     if wanted not in levels:
@@ -150,7 +147,6 @@ def _read_by_tifffile(source: ByteSource, page: Directory, info: ImageInfo) -> p
     alpha = _alpha_channel(page, info)
     colors = 1 if info.colorspace == "palette" else info.colors
     image = from_array(_samples(source, page, [*range(colors), *([] if alpha is None else [alpha])]))
-    image = full_range(image, 12) if page.first(Tag.BITS, 1) == 12 else image
     fields = {
         name: page.content(tag)
         for name, tag in _BLOBS.items()
@@ -191,7 +187,7 @@ def _samples(source: ByteSource, page: Directory, channels: list[int]) -> Any:
     if bits < 8:
         return samples.astype(np.uint8) * np.uint8(255 // (2**bits - 1))
     if bits == 12:
-        samples = samples << 4
+        samples = full_array(samples, bits)
     elif size == 8 and kind != "f":
         samples = samples >> 32
     return samples.astype(np.float32 if kind == "f" else f"{kind}{min(size, 4)}", order="C", copy=False)
