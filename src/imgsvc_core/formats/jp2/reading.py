@@ -16,7 +16,7 @@ from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.jp2 import Jp2
 from imgsvc_core.formats.jp2.header import Jp2Header, check_tiles, read_profile
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.vips import attach, from_array, full_array, open_lazily, unpremultiplied
+from imgsvc_core.formats.vips import attach, from_array, full_array, full_range, open_lazily, unpremultiplied
 
 _MOST_CHANNELS = 4  # of Pillow
 _UNKNOWN_METHOD = b"\xff"
@@ -72,8 +72,8 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
             read_resolution(picture, info.levels[reduce - 1], reduce)
         with decoder("jp2"):
             picture.load()
-        pixels = full_array(np.asarray(picture), info.depth)
-        return from_array(pixels, "cmyk" if picture.mode == "CMYK" else None)
+        image = from_array(np.asarray(picture), "cmyk" if picture.mode == "CMYK" else None)
+    return full_range(image, info.depth) if info.depth < 8 else image
 
 
 def _is_plain(info: ImageInfo) -> bool:
