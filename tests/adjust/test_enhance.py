@@ -173,6 +173,20 @@ def test_transparent_pixels_do_not_count() -> None:
     assert measure(as_vips(white_above)) == measure(as_vips(np.ascontiguousarray(dark[256:])))
 
 
+@pytest.mark.parametrize("hidden", ["one color", "noise"])
+@pytest.mark.parametrize("rows", [4, 6])
+def test_invisible_pixels_are_no_ground_and_end_none(rows: int, hidden: str) -> None:
+    shown = spoiled(photo("cat")[:120], 0.4)
+    shown[-rows:] = 120  # by the part that they are of the visible pixels, 6 rows are a ground and 4 are none
+    below = np.full((180, *shown.shape[1:]), 120, np.uint8)
+    if hidden == "noise":
+        below = np.random.default_rng(1).integers(0, 256, below.shape, np.uint8)
+    opaque, invisible = np.full(shown.shape[:2], 255, np.uint8), np.zeros(below.shape[:2], np.uint8)
+    picture = np.dstack([np.concatenate([shown, below]), np.concatenate([opaque, invisible])])
+    assert max(picture.shape) < 512  # every pixel is measured
+    assert measure(as_vips(picture)) == measure(as_vips(np.dstack([shown, opaque])))
+
+
 def test_a_fully_transparent_picture_is_left_alone() -> None:
     assert measure(as_vips(np.zeros((9, 9, 4), np.uint8))) == ()
 
@@ -259,6 +273,8 @@ def test_what_stands_before_a_sweep_is_meant_as_it_is(
         data = as_vips(pixels).jpegsave_buffer(Q=quality)
         pixels = pyvips.Image.jpegload_buffer(data).numpy()
     assert (enhanced(pixels) == pixels).all()
+    opaque = np.full(pixels.shape[:2], 255, np.uint8)
+    assert measure(as_vips(np.dstack([pixels, opaque]))) == ()
 
 
 @pytest.mark.parametrize("paper", [(244, 236, 216), (255, 228, 236), (255, 239, 192)])

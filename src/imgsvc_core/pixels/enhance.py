@@ -20,12 +20,12 @@ def measure(image: pyvips.Image) -> tuple[ColorStep, ...]:
     once, so a sequential source cannot be read again afterwards.
     """
     picked = _sample(image)
-    if not image.hasalpha():
-        opaque = np.ones(picked.shape[:2], bool)
-        if is_surrounded(picked):
-            return ()
-    else:
+    opaque = np.ones(picked.shape[:2], bool)
+    if image.hasalpha():
         picked, opaque = picked[..., :-1], picked[..., -1] > 0.5
+    if opaque.all() and is_surrounded(picked):
+        return ()
+    picked[~opaque] = np.nan
     flat, ground = flat_ground(picked)
     return corrections(picked[opaque], flat[opaque], ground[opaque])
 

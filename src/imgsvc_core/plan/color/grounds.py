@@ -41,18 +41,20 @@ def flat_ground(colors: FloatArray) -> tuple[BoolArray, BoolArray]:
     Return which pixels lie inside of them, and which belong to them with the edges. Inside are pixels whose
     neighbors have their color too, if a large part of the picture has that color.
     Noise and gradients of photographs have none. JPEG may have changed the color a little.
+    Invisible pixels, which are NaN, count as if they were beyond the edges.
     """
-    levels = np.rint(colors * 255).astype(np.int64)
-    flat = np.ones(levels.shape[:2], bool)
+    levels = np.rint(colors * 255)
+    visible = ~np.isnan(levels[..., 0])
+    flat = visible.copy()
     for axis in (0, 1):
-        same = (np.abs(np.diff(levels, axis=axis)) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
+        same = ~(np.abs(np.diff(levels, axis=axis)) > c.ENHANCE_SAME_LEVEL).any(axis=2)
         edge = np.ones_like(flat.take([0], axis))
         flat &= np.concatenate([edge, same], axis) & np.concatenate([same, edge], axis)
     digits = 256 ** np.arange(levels.shape[2])
     numbers, counts = np.unique(levels[flat] @ digits, return_counts=True)
     found = numbers[:, None] // digits % 256
     black = found.max(axis=1, initial=0) <= 255 * c.ENHANCE_MARGIN
-    least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * flat.size
+    least = np.where(black, c.ENHANCE_BLACK_GROUND, c.ENHANCE_GROUND) * visible.sum()
     ground = np.zeros_like(flat)
     for color in found[counts >= least]:
         ground |= (np.abs(levels - color) <= c.ENHANCE_SAME_LEVEL).all(axis=2)
