@@ -6,6 +6,7 @@ import io
 from functools import cache
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from PIL import Image
@@ -31,6 +32,8 @@ def _source(format: str) -> bytes:
             Image.fromarray(photo).save(data, "JPEG", quality=95, subsampling=0)
         case "jpg 420":
             Image.fromarray(photo).save(data, "JPEG", quality=95, subsampling=2)
+        case "jpg 422":
+            Image.fromarray(photo).save(data, "JPEG", quality=95, subsampling=1)
         case _:
             Image.fromarray(photo).save(data, format, quality=95)
     return data.getvalue()
@@ -59,6 +62,9 @@ def _nearness(format: str, factor: float, scaling: str) -> tuple[float, float]:
             (1.5, _EXACT), (2.9, _EXACT), (3.02, 47), (4.9, 50), (5.03, 42), (6.03, 43), (8.9, 47),
             (9.05, 36.5), (17, 44),
         )),
+        *(("jpg 422", factor, least) for factor, least in (
+            (3.02, _EXACT), (4.85, 47), (7.9, 48), (8.05, 42.5), (14.3, 46), (14.5, 40),
+        )),
         *(("webp", factor, least) for factor, least in (
             (1.95, _EXACT), (2.02, 43), (5.9, 42), (6.03, 41.7), (17, 38.7),
         )),
@@ -70,7 +76,21 @@ def _nearness(format: str, factor: float, scaling: str) -> tuple[float, float]:
 def test_fast_is_near_to_the_whole_picture(format: str, factor: float, least: float) -> None:
     nearness, scale = _nearness(format, factor, "fast")
     assert nearness >= least
-    assert (scale == 1) == (least == _EXACT)
+    assert (scale == 1) == (least >= _EXACT)
+
+
+@pytest.mark.parametrize(
+    ("subsample", "factor"), [("4:2:2", 1.6), ("4:4:0", 1.6), ("4:1:0", 1.6), ("4:1:1", 2.56), ("4:2:0", 1)]
+)
+def test_color_that_is_halved_in_one_direction_is_not_quartered_too_early(
+    subsample: str, factor: float
+) -> None:
+    """Decoders at a scale halve it in the other direction, too."""
+    info = attrs.evolve(imgsvc.inspect(_source("jpg 444")), width=8000, height=8000, subsample=subsample)
+    for scale, least in ((1 / 2, 3), (1 / 4, 5), (1 / 8, 9)):
+        enough, less = (int(info.width / (least * factor * by)) for by in (1.01, 0.99))
+        plans = [imgsvc.explain({"resize": {"width": width}}, info) for width in (enough, less)]
+        assert plans[0].load.scale == scale < plans[1].load.scale
 
 
 @pytest.mark.parametrize("factor", [1.5, 3.02, 6.03, 9.05, 17, 30])

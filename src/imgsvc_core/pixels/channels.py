@@ -104,8 +104,8 @@ def resampled_premultiplied(
     """Resample a picture, its colors weighted by its alpha if it has any.
 
     Weighted colors of 8 bits are rounded to 8 bits before unless the result is to be exact, because libvips
-    takes five times as long to reduce floats. Only the colors of nearly transparent pixels lose more than can
-    be seen.
+    takes five times as long to reduce floats. That costs colors of nearly transparent pixels. It makes opaque
+    ones along a hard edge lighter, because alpha above 255 is cut off.
     """
     if not image.hasalpha():
         return resample(image)

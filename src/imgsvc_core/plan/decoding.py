@@ -16,6 +16,9 @@ _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # The least factor of reduction from which a JPEG is decoded at a scale. The resampler does the rest. The more
 # it does, the closer the result is to that of all pixels, as `benchmarks.sharpness` measures.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 5.0, 1 / 2: 3.0}
+# By what these factors grow where the color of a JPEG is halved in one direction once more than in the other.
+# A decoder at a scale halves the finer direction, too. Results are as near to those of all pixels as others.
+_UNEVEN_COLOR = {"4:2:2": 1.6, "4:4:0": 1.6, "4:1:0": 1.6, "4:1:1": 2.56}
 # The factor that the scaler of WebP leaves to the resampler, and the least total factor for it.
 _SCALER_LEAVES, _SCALER_LEAST = 1.4, 2.0
 # The least factor that the smaller copies in JPEG 2000 and TIFF leave to the resampler.
@@ -186,7 +189,8 @@ def _offered(
         case LoadScaling.LEVELS if libvips:
             return ()
         case LoadScaling.DCT if not info.lossless:
-            return _DCT_SCALES.items()
+            uneven = _UNEVEN_COLOR.get(info.subsample or "", 1)
+            return [(scale, least * uneven) for scale, least in _DCT_SCALES.items()]
         case LoadScaling.LEVELS:
             return [(width / info.width, _LEVEL_LEAVES * info.width / width) for width, _ in info.levels]
         case LoadScaling.CONTINUOUS if not info.animated and not all_frames:
