@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_tz
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from urllib.parse import unquote
 
 from multidict import MultiMapping
@@ -43,15 +43,13 @@ def http_time(text: str) -> float | None:
     >>> http_time("Sun, 06 Nov 1994 08:49:37 GMT") == http_time("Sun Nov  6 08:49:37 1994") == 784111777
     True
     """
-    parsed = parsedate_tz(text) if _DATE.fullmatch(text.strip()) else None
-    try:
-        if parsed is None:
-            return None
-        year, month, day, hour, minute, second = parsed[:6]
-        zone = parsed[9] or 0
-        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() - zone
-    except (ValueError, OverflowError):
+    if not _DATE.fullmatch(text.strip()):
         return None
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
 def extended_file_name(disposition: str) -> str:

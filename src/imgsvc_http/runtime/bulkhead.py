@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -34,17 +33,16 @@ class Bulkhead:
 
     def __init__(self, seconds: float, threads: int = _THREADS) -> None:
         self._seconds = seconds
-        self._free = threads
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._threads = asyncio.Semaphore(threads)
 
     async def call(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Run a function in a thread and return its result; raise `CallTimedOut` after the time limit."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._seconds
-        if self._free:  # as a rule
-            self._free -= 1
-        else:
+        if self._threads.locked():
             await self._wait_for_thread(end)
+        else:
+            await self._threads.acquire()
         outcome: asyncio.Future[_T] = loop.create_future()
 
         def report(found: Outcome) -> None:
@@ -59,30 +57,14 @@ class Bulkhead:
             timer.cancel()
 
     async def _wait_for_thread(self, end: float) -> None:
-        """Wait until the thread of another call is handed over."""
-        granted = asyncio.get_running_loop().create_future()
-        self._waiting.append(granted)
         try:
             async with asyncio.timeout_at(end):
-                await granted
-        except BaseException as error:
-            if granted.done() and not granted.cancelled():
-                self._hand_over()
-            if isinstance(error, TimeoutError):
-                raise self._timed_out() from None
-            raise
-
-    def _hand_over(self) -> None:
-        """Give a thread to the call that waits longest."""
-        while self._waiting:
-            granted = self._waiting.popleft()
-            if not granted.done():
-                granted.set_result(None)
-                return
-        self._free += 1
+                await self._threads.acquire()
+        except TimeoutError:
+            raise self._timed_out() from None
 
     def _settle(self, outcome: asyncio.Future[_T], result: _T, error: BaseException | None) -> None:
-        self._hand_over()
+        self._threads.release()
         if outcome.done():
             return
         if error is not None:
