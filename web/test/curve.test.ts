@@ -86,6 +86,10 @@ describe("a chart", () => {
     expect(down({ least: 1_000, most: 100_000 }, 10_000)).toBeCloseTo(50);
   });
 
+  test("goes from the least look that can be promised to the best", () => {
+    expect([30, 100].map(across)).toEqual([0, 100]);
+  });
+
   test.each([30, 50, 77, 95])("gives the look %i back", (look) => {
     expect(lookAt(across(look))).toBe(look);
   });

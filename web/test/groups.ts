@@ -49,6 +49,18 @@ export const BLUR = group(
   { filter: true, rules: [{ rule: "OnlyWhen", choice: "mode", options: ["motion"], names: ["angle"], default: false }] },
 );
 
+export const DUOTONE = group(
+  "duotone",
+  [param("light", { kind: "HexColor", required: true }), param("dark", { kind: "HexColor", required: true })],
+  { filter: true },
+);
+
+export const WATERMARK = group(
+  "watermark",
+  [param("scale", { minimum: 0.01, maximum: 1 }), param("width", pixels), param("opacity", { minimum: 0, maximum: 1 })],
+  { rules: [{ rule: "NotTogether", first: ["scale"], second: ["width"] }] },
+);
+
 export const OUTPUT = group(
   "output",
   [
@@ -62,4 +74,4 @@ export const OUTPUT = group(
 export const LAYERS = group("layers", [param("layers", { kind: "PartsKind", part: "layer", most: 100 })]);
 
 /** In the order of application. */
-export const GROUPS: Group[] = [RESIZE, ADJUST, SEPIA, BLUR, LAYERS, OUTPUT];
+export const GROUPS: Group[] = [RESIZE, ADJUST, SEPIA, BLUR, DUOTONE, LAYERS, OUTPUT];

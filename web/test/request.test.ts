@@ -14,7 +14,8 @@ import {
   without,
   withValue,
 } from "../src/playground/request";
-import { ADJUST, BLUR, GROUPS, OUTPUT, RESIZE, SEPIA } from "./groups";
+import type { Values } from "../src/playground/types";
+import { ADJUST, BLUR, DUOTONE, GROUPS, OUTPUT, RESIZE, SEPIA, WATERMARK } from "./groups";
 
 const SIZE = { width: 640, height: 480 };
 
@@ -72,14 +73,15 @@ describe("documents", () => {
 describe("the order of filters", () => {
   test("of an array comes first, and filters that it has not may follow", () => {
     const request = fromDocument({ filter: [{ blur: { mode: "gaussian", value: 1 } }, { sepia: { value: 60 } }] }, GROUPS);
-    expect(groupsOf(request, GROUPS).map((group) => group.key)).toEqual(["resize", "adjust", "0:blur", "1:sepia", "layers", "output"]);
-    expect(groupsOf(without(request, "1:sepia"), GROUPS).map(groupPath)).toEqual([
-      "resize",
-      "adjust",
-      "filter[0].blur",
-      "filter[1].sepia",
-      "layers",
-      "output",
+    const titles = (of: typeof request) => groupsOf(of, GROUPS).map((group) => `${group.title} as ${groupPath(group)}`);
+    const [first, second] = ["blur as filter[0].blur", "sepia as filter[1].sepia"];
+    const third = "duotone as filter[2].duotone";
+    expect(titles(request)).toEqual(["resize as resize", "adjust as adjust", first, second, third, "layers as layers", "output as output"]);
+    const left = without(without(request, "1:sepia"), "0:blur");
+    expect(titles({ ...left, "3:duotone": { light: "fff" } }).slice(2, -2)).toEqual([
+      "duotone as filter[0].duotone",
+      "sepia as filter[1].sepia",
+      "blur as filter[1].blur",
     ]);
   });
 
@@ -99,7 +101,17 @@ describe("one touch of a control", () => {
     expect(withValue({}, RESIZE, "mode", "fit", SIZE)).toEqual({ resize: { mode: "fit", width: 640, height: 480 } });
   });
 
+  test("removes what needs a parameter that is unset", () => {
+    const request = { resize: { focus_x: 0.2, focus_y: 0.5, width: 640 } };
+    expect(withValue(request, RESIZE, "focus_y", null, SIZE)).toEqual({ resize: { width: 640 } });
+  });
+
   test("removes what the parameter excludes", () => {
+    expect(withValue({ watermark: { scale: 0.5 } }, WATERMARK, "width", 9, SIZE)).toEqual({ watermark: { width: 9 } });
+    expect(withValue({ watermark: { width: 9 } }, WATERMARK, "scale", 0.5, SIZE)).toEqual({ watermark: { scale: 0.5 } });
+    for (const given of [{ scale: 0.5 }, { width: 9 }] as Values[]) {
+      expect(withValue({ watermark: given }, WATERMARK, "opacity", 0.5, SIZE)).toEqual({ watermark: { ...given, opacity: 0.5 } });
+    }
     const request = { output: { format: "webp", lossless: true, quality: 80 } };
     expect(withFormat(request, GROUPS, "jpg")).toEqual({ output: { format: "jpg", quality: 80 } });
     expect(withFormat(request, GROUPS, "png")).toEqual({ output: { format: "png", lossless: true, quality: 80 } });
@@ -107,6 +119,7 @@ describe("one touch of a control", () => {
 
   test("that goes back to what changes nothing removes the parameter and an idle group", () => {
     const request = { adjust: { exposure: 20, contrast: 5 } };
+    expect(withValue({ resize: { width: 9, upscale: true } }, RESIZE, "upscale", false, SIZE)).toEqual({ resize: { width: 9 } });
     const once = withValue(request, ADJUST, "exposure", 0, SIZE);
     expect(once).toEqual({ adjust: { contrast: 5 } });
     expect(withValue(once, ADJUST, "contrast", null, SIZE)).toEqual({});
@@ -120,6 +133,7 @@ describe("one touch of a control", () => {
 test("a new object has what it requires", () => {
   expect(completed(BLUR, {}, SIZE)).toEqual({ mode: "gaussian", value: 50 });
   expect(completed(RESIZE, {}, SIZE)).toEqual({ width: 640 });
+  expect(completed(DUOTONE, {}, SIZE)).toEqual({ light: "f2c79b", dark: "1d2b64" });
   expect(completed(OUTPUT, {}, SIZE)).toEqual({});
 });
 

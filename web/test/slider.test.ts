@@ -28,6 +28,10 @@ test("pixels end where the picture gives them sense", () => {
   expect(rangeOf(param("x", { kind: "Integer", unit: "pixels", minimum: -9999, maximum: 9999 }), SIZE).minimum).toBe(-640);
 });
 
+test("whole numbers have a place each", () => {
+  expect(rangeOf(hue, SIZE).steps).toBe(360);
+});
+
 test("bytes grow by factors", () => {
   expect(fromSlider(rangeOf(bytes, SIZE), STEPS / 2)).toBe(Math.round(Math.sqrt(100 * 50_000_000)));
 });

@@ -18,6 +18,10 @@ describe("a fitted picture", () => {
     expect(placed(null, LARGE, ROOM)).toEqual({ scale: 0.25, width: 400, height: 400, x: 212, y: 12 });
   });
 
+  test("fits by its longer side", () => {
+    expect(fittedScale({ width: 1600, height: 90 }, ROOM)).toBe(0.5);
+  });
+
   test("is not enlarged", () => {
     expect(fittedScale(SMALL, ROOM)).toBe(1);
   });
@@ -60,6 +64,11 @@ describe("a drag", () => {
     expect([after.x - before.x, after.y - before.y]).toEqual([30, -20]);
   });
 
+  test("can end with a corner in the middle", () => {
+    expect(placed({ scale: 1, x: 0, y: 0 }, LARGE, ROOM)).toMatchObject(CENTER);
+    expect(placed({ scale: 1, x: 1, y: 1 }, LARGE, ROOM)).toMatchObject({ x: 412 - 1600, y: 212 - 1600 });
+  });
+
   test("ends with an edge in the middle, and comes back at once", () => {
     let view: View | null = scaled(null, 2, CENTER, LARGE, ROOM);
     view = dragged(view, { x: 99_999, y: 0 }, LARGE, ROOM);
@@ -79,6 +88,7 @@ test("the visible part of a picture lies in the window at any zoom", () => {
     expect(part.y + part.height).toBeLessThanOrEqual(ROOM.height);
     expect(Math.min(part.width, part.height)).toBeGreaterThan(200);
   }
+  expect(visible(placed(scaled(null, 4, CENTER, LARGE, ROOM), LARGE, ROOM), ROOM)).toEqual({ x: 0, y: 0, ...ROOM });
 });
 
 describe("the pixels that a view needs", () => {
@@ -100,6 +110,7 @@ describe("the pixels that a view needs", () => {
     ["a larger window", result(LARGE, ROOM), { width: 900, height: 424 }, false],
     ["all pixels of a reduced picture", result(LARGE, ROOM), WHOLE, false],
     ["all pixels of a small one", result(SMALL, ROOM), WHOLE, true],
+    ["all pixels of one that is reduced by its height", result({ width: 100, height: 1600 }, ROOM), WHOLE, false],
     ["all pixels of an animation", result(LARGE, ROOM, 3), WHOLE, true],
   ])("may be those of the result: %s", (_, made, window, isEnough) => {
     expect(covers(made, window)).toBe(isEnough);

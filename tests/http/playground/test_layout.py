@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from tests.http.playground.conftest import Open, until
 from tests.http.playground.page import PICTURES, WEB, number, open_all_groups
 from tests.support import requires
+
+METADATA = "x-svc-metadata"
 
 
 def test_the_page_is_as_high_as_the_window(open_page: Open) -> None:
@@ -87,6 +90,20 @@ def test_the_size_of_the_result_is_in_sight_of_the_controls_on_phones(open_page:
         assert 0 <= box["y"] <= 844 - box["height"]
         assert 0 <= box["x"] <= 390 - box["width"]
     assert size.inner_text() in page.locator(".summary").inner_text()
+
+
+def test_the_bar_shows_each_time_by_its_share(open_page: Open) -> None:
+    def with_a_fetched_layer(route: Any) -> None:
+        answer = route.fetch()
+        told = json.loads(answer.headers[METADATA])
+        told["timing"] |= {"fetch": 500, "decode": 500}
+        route.fulfill(response=answer, headers={**answer.headers, METADATA: json.dumps(told)})
+
+    page = open_page(ready=False).page
+    page.route("**/previews/*", with_a_fetched_layer)
+    page.reload()
+    fetched, decoded = (page.locator(f".bar .{phase}").bounding_box() for phase in ("fetch", "decode"))
+    assert fetched["width"] == pytest.approx(decoded["width"], abs=1)
 
 
 def test_the_tools_stand_in_one_row_on_phones(open_page: Open) -> None:

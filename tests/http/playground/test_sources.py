@@ -186,7 +186,7 @@ def test_a_url_that_is_pasted_outside_of_fields_is_fetched(
     page = open_page(address=f"{service.url}/playground#key={service.key}", ignore_https_errors=True).page
     fetched: list[str] = []
     page.on("request", lambda one: fetched.append(one.post_data) if one.url.endswith("/sources") else None)
-    for place, name in ((".fetch input", "portrait.jpg"), (".stage", "day.gif")):
+    for place, name in ((".from-url input", "portrait.jpg"), (".stage", "day.gif")):
         page.evaluate(
             """([place, text]) => {
                 const clipboardData = new DataTransfer();

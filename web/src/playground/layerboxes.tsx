@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import type { Change } from "./history";
-import { boxAfter, coversAll, movedBy, removed, titleOf, withItem } from "./layers";
+import { boxAfter, coversAll, movedBy, titleOf } from "./layers";
 import type { Shown } from "./preview";
 import { arrayOf, itemsOf, without } from "./request";
 import type { LayerBox, Request, Size, Value, Values } from "./types";
@@ -45,10 +45,10 @@ export function LayerBoxes({ shown, request, selected, onSelect, onChange }: Pro
             layer={layer}
             selected={selected === place}
             onSelect={() => onSelect(place)}
-            onPlace={(next) => edit(place, (items) => withItem(items, place, next))}
+            onPlace={(next) => edit(place, (items) => items.with(place, next))}
             onRemove={() => {
               onSelect(null);
-              edit(place, (items) => removed(items, place));
+              edit(place, (items) => items.toSpliced(place, 1));
             }}
           />
         );

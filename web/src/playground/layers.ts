@@ -29,27 +29,9 @@ export function newPicture(id: string): Values {
   return { picture: { id }, width: "25%" };
 }
 
-/** Returns a list with another item at a place. */
-export function withItem<T>(items: readonly T[], place: number, item: T): T[] {
-  return items.map((old, index) => (index === place ? item : old));
-}
-
 /** Returns a list with the item of a place at another one. */
 export function reordered<T>(items: readonly T[], from: number, to: number): T[] {
-  const item = items[from];
-  if (item === undefined || to < 0 || to >= items.length) return [...items];
-  const others = items.filter((_, index) => index !== from);
-  return [...others.slice(0, to), item, ...others.slice(to)];
-}
-
-/** Returns a list with an item twice. */
-export function duplicated<T>(items: readonly T[], place: number): T[] {
-  return items.flatMap((item, index) => (index === place ? [item, item] : [item]));
-}
-
-/** Returns a list without an item. */
-export function removed<T>(items: readonly T[], place: number): T[] {
-  return items.filter((_, index) => index !== place);
+  return items.toSpliced(from, 1).toSpliced(to, 0, ...items.slice(from, from + 1));
 }
 
 /** Returns the name of a layer for people. */

@@ -3,9 +3,7 @@
 import { useId, useState } from "preact/hooks";
 import type { Problem } from "../shared/service";
 import { Control } from "./control";
-import {
-  contentOf, CONTENTS, duplicated, newLayer, newPicture, removed, reordered, titleOf, withItem,
-} from "./layers";
+import { contentOf, CONTENTS, newLayer, newPicture, reordered, titleOf } from "./layers";
 import { allowed, arrayOf, changed, completed, isObject } from "./request";
 import { label } from "./search";
 import type { Group, Param, Plain, Size, Value, Values } from "./types";
@@ -86,11 +84,11 @@ export function ArrayField({ path, part, most = Infinity, items, onEdit, selecte
               onMove={(by) => move(place, place + by)}
               onDrag={(begins) => setDragged(begins ? place : null)}
               onDuplicate={() => {
-                onEdit((before) => duplicated(before, place));
+                onEdit((before) => before.toSpliced(place, 0, item));
                 onSelect(place + 1);
               }}
               onRemove={() => {
-                onEdit((before) => removed(before, place));
+                onEdit((before) => before.toSpliced(place, 1));
                 onSelect(null);
               }}
             />
@@ -103,7 +101,7 @@ export function ArrayField({ path, part, most = Infinity, items, onEdit, selecte
                 onEdit={(change, touched) =>
                   onEdit((before) => {
                     const now = before[place];
-                    return now === undefined ? before : withItem(before, place, change(now));
+                    return now === undefined ? before : before.with(place, change(now));
                   }, touched)
                 }
               />

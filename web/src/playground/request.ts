@@ -202,7 +202,7 @@ function settled(group: Group, given: Values, touched: string, size: Size): Valu
     if (rule.rule === "NotTogether" && first.includes(touched) && has(touched)) drop(second);
     if (rule.rule === "NotTogether" && second.includes(touched) && has(touched)) drop(first);
     if (rule.choice === touched && excludes(rule, values)) {
-      drop(rule.values?.length ? names.filter((item) => rule.values?.includes((values[item] ?? "") as Plain)) : names);
+      drop(rule.values?.length ? names.filter((item) => rule.values?.includes(values[item] as Plain)) : names);
     }
     if (rule.rule === "Needs" && touched === name && has(name)) fill(other);
     if (rule.rule === "Needs" && !has(other)) drop([name]);

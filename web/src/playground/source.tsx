@@ -71,7 +71,7 @@ export function SourceBar({ examples, source, name, facts, onFile, onExample, on
         }}
       />
       <form
-        class="fetch"
+        class="from-url"
         onSubmit={(event) => {
           event.preventDefault();
           submitted.current = url;
