@@ -10,8 +10,7 @@ import asyncio
 import fcntl
 import functools
 import os
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -142,9 +141,17 @@ class Database:
                 write.tell(failure)
 
     def _commit(self, group: Sequence[_Write]) -> None:
-        """Run the works of a group in one transaction, while no other process writes."""
-        with _locked(self._writing_process):
+        """Run the works of a group in one transaction, while no other process writes.
+
+        The system releases the lock if the process dies.
+        """
+        file = self._writing_process
+        assert file is not None
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
             self._commit_alone(group)
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
 
     def _commit_alone(self, group: Sequence[_Write]) -> None:
         """Run the works of a group in one transaction; one that fails changes nothing."""
@@ -278,14 +285,3 @@ def _lock_file(engine: Engine) -> IO[bytes]:
     """Open the file beside an SQLite database at which the writing processes queue."""
     path = f"{engine.url.database}-writer"
     return open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "rb")
-
-
-@contextmanager
-def _locked(file: IO[bytes] | None) -> Iterator[None]:
-    """Hold the lock of a file, which the system releases if the process dies."""
-    assert file is not None
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)

@@ -10,9 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import attrs
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sqlalchemy import Connection, insert, select
 
 from imgsvc_core.errors import Problem, SpecError, invalid
@@ -21,6 +18,7 @@ from imgsvc_http.state.owned import Owned
 from imgsvc_http.state.tables import KeyfileRow
 from imgsvc_http.state.vault import Vault
 from imgsvc_stores import MOST_KEY_CHARACTERS
+from imgsvc_stores.private_key import private_key
 
 TOKEN_URI = "https://oauth2.googleapis.com/token"
 """Where access tokens come from. A keyfile with another address would send its signatures there."""
@@ -113,7 +111,9 @@ def _problems(document: Mapping[Any, Any]) -> Iterator[Problem]:
     email = document.get("client_email")
     if not isinstance(email, str) or not re.fullmatch(_EMAIL, email):
         yield _problem("client_email", "the e-mail address of the service account")
-    if not _is_private_key(document.get("private_key")):
+    try:
+        private_key(document.get("private_key"))
+    except ValueError:
         yield _problem("private_key", "an RSA private key of at most 4096 bits in PEM")
     if document.get("token_uri") != TOKEN_URI:
         yield _problem("token_uri", f"'{TOKEN_URI}'")
@@ -126,14 +126,3 @@ def _problems(document: Mapping[Any, Any]) -> Iterator[Problem]:
 
 def _problem(name: str, expected: str) -> Problem:
     return Problem(name, f"Keyfile '{name}' parameter must be {expected}")
-
-
-def _is_private_key(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > MOST_KEY_CHARACTERS:
-        return False
-    try:
-        # A key whose numbers do not fit together is refused when it is used: checking that takes long.
-        key = load_pem_private_key(value.encode(), password=None, unsafe_skip_rsa_key_validation=True)
-        return isinstance(key, RSAPrivateKey)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return False

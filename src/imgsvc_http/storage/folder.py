@@ -62,7 +62,7 @@ class Folder:
 
     async def local_path(self) -> str | None:
         """Return the path of the folder, if it is on this machine."""
-        fs, root = await self.call(_opened) if self._opened is None else self._opened
+        fs, root = await self._calls.call(self._open) if self._opened is None else self._opened
         return root if is_local(fs) else None
 
     def _open(self) -> tuple[Any, str]:
@@ -127,10 +127,6 @@ def modified_at(info: Mapping[str, Any]) -> float | None:
 def _open(fs: Any, root: str, name: str) -> BinaryIO:
     file: BinaryIO = fs.open(f"{root}/{name}", "rb")
     return file
-
-
-def _opened(fs: Any, root: str) -> tuple[Any, str]:
-    return fs, root
 
 
 def _names(fs: Any, root: str) -> list[str]:

@@ -17,18 +17,16 @@ from urllib.parse import quote
 
 import aiohttp
 import attrs
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from gcsfs.core import GCSFileSystem  # not `gcsfs.GCSFileSystem`, which asks buckets for their kind over gRPC
 from google.auth import crypt, jwt
 
 from imgsvc_core._runtime.private_names import RequestsOfGcsfs
 from imgsvc_core.errors import SpecError, invalid
 from imgsvc_core.spec.store.declarations import Google, StoreSpec
-from imgsvc_stores.access import MOST_KEY_CHARACTERS, Access, Keyfile
+from imgsvc_stores.access import Access, Keyfile
 from imgsvc_stores.failures import translating
 from imgsvc_stores.masking import masked
+from imgsvc_stores.private_key import private_key
 from imgsvc_stores.providers.digest import md5
 from imgsvc_stores.providers.http_bodies import Body, tracing_for
 from imgsvc_stores.providers.resolver import connector
@@ -145,7 +143,6 @@ class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem): 
         path: str,
         *args: str,
         headers: Mapping[str, str] | None = None,
-        json: object = None,
         data: object = None,
         **parameters: Any,
     ) -> tuple[int, Mapping[str, str], aiohttp.RequestInfo, bytes]:
@@ -156,7 +153,6 @@ class BucketFileSystem(RequestsOfGcsfs, UnconfiguredFileSystem, GCSFileSystem): 
             self.filled_path(path, args),
             params=self.query_of(parameters),
             headers={**(headers or {}), "Authorization": f"Bearer {token}"},
-            json=json,
             data=data,
             allow_redirects=False,
         ) as answer:
@@ -199,9 +195,9 @@ class ServiceAccount:
         try:
             if not isinstance(email, str) or not _EMAIL.fullmatch(email):
                 raise ValueError("no e-mail address")
-            key = _private_key(keyfile.get("private_key"))
+            key = private_key(keyfile.get("private_key"))
             signer = crypt.RSASigner(key, key_id if isinstance(key_id, str) else None)
-        except (TypeError, ValueError, UnsupportedAlgorithm):
+        except ValueError:
             raise _no_account() from None
         return cls(email, signer, address)
 
@@ -243,13 +239,3 @@ def _no_account() -> SpecError:
         "its private RSA key in PEM"
     )
     return invalid("store.keyfile", message)
-
-
-def _private_key(text: object) -> RSAPrivateKey:
-    if not isinstance(text, str) or len(text) > MOST_KEY_CHARACTERS:
-        raise ValueError("no key, or too large a one")
-    # Full validation of the key holds the interpreter lock for long; signing finds a broken key anyway.
-    key = load_pem_private_key(text.encode(), password=None, unsafe_skip_rsa_key_validation=True)
-    if not isinstance(key, RSAPrivateKey):
-        raise ValueError("a key of another kind")
-    return key
