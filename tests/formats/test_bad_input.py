@@ -258,6 +258,10 @@ def gif(width: int, height: int, frames: int) -> bytes:
     return head + frame * frames + b"\x3b"
 
 
+def psd(width: int, height: int, *, channels: int = 3, depth: int = 8, mode: int = 3) -> bytes:
+    return b"8BPS" + struct.pack(">H6xHIIHH", 1, channels, height, width, depth, mode) + bytes(16)
+
+
 SIDE = 20_000
 ENORMOUS = {
     "jpeg": (jpeg(65_535, 65_535), (65_535, 65_535)),
@@ -316,6 +320,7 @@ IMPOSSIBLE = {
     "apng with a frame outside": png(5, 5, animation(1), control(5, 5, left=1)),
     "apng with an endless frame": png(5, 5, animation(1), control(2**32 - 1, 5)),
     "gif without frames": gif(5, 5, 0),
+    "gif of no size": gif(0, 0, 1),
     "gif with an unknown block": gif(5, 5, 0)[:-1] + b"\x77",
     "bmp of negative width": bmp(-5, 5),
     "bmp of the lowest height": bmp(5, -(2**31)),
@@ -330,6 +335,11 @@ IMPOSSIBLE = {
     "icon of nothing": icon(16, b""),
     "icon whose picture is elsewhere": icon(16, png(16, 16), start=10**9),
     "icon in an icon": icon(16, icon(16, png(16, 16))),
+    "psd of no width": psd(0, 5),
+    "psd of no height": psd(5, 0),
+    "psd of an unknown mode": psd(5, 5, mode=5),
+    "psd of two colors": psd(5, 5, channels=2),
+    "psd of numbers in cmyk": psd(5, 5, channels=4, mode=4, depth=32),
     "jp2 without a codestream": b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14ftypjp2 \0\0\0\0jp2 ",
     "jp2 with a box of 3 bytes": b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x03ftyp",
     "svg of size nought": f'<svg {SVG_NAMESPACE} width="0" height="5"/>'.encode(),
@@ -353,7 +363,7 @@ UNREAD = {
     "jpeg-ls": jpeg(9, 9).replace(b"\xff\xc0", b"\xff\xf7", 1),
     "jpeg with its height behind its pixels": jpeg(10, 0),
     "png of ios": PNG_START + png_chunk(b"CgBI", b"P\0 \6") + encoded("png").data[8:],
-    "multichannel psd": b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, 9, 9, 8, 7) + bytes(16),
+    "multichannel psd": psd(9, 9, mode=7),
     "avif sequence": b"\0\0\0\x14ftypavis\0\0\0\0avif\0\0\0\x08moov",
     "raw tiff": tiff((256, 3, 5), (257, 3, 5), (262, 3, 32_803)),
     "tiff of complex numbers": tiff((256, 3, 5), (257, 3, 5), *_SAMPLES_OF_128_BITS, (262, 3, 1)),

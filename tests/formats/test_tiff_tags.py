@@ -85,6 +85,7 @@ ODD: dict[str, Any] = {
     "order of bits 0": lambda order: (266, SHORT, 1, short(0, order)),
     "order of channels 0": lambda order: (284, SHORT, 1, short(0, order)),
     "order of channels 3": lambda order: (284, SHORT, 1, short(3, order)),
+    "order of channels as a text": lambda order: (284, ASCII, 2, b"1\0"),
     "names of inks": lambda order: (333, ASCII, 4, b"a\0bc"),
 }
 

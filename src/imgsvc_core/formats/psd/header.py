@@ -75,8 +75,6 @@ def read_document(reader: HeaderReader) -> Document:
     version, channels, height, width, depth, mode = reader.unpack(">H6xHIIHH", 4)
     big = version == 2
     reader.check_size(width, height)
-    if max(width, height) > (300_000 if big else 30_000) or channels > 56:
-        raise reader.corrupt(f"{width} x {height} pixels of {channels} channels are impossible")
     if mode == MULTICHANNEL:
         raise reader.unsupported("multichannel pictures have no color space; save it as RGB")
     if mode not in COLOR_CHANNELS:

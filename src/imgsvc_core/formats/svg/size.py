@@ -148,7 +148,7 @@ def _fit(stated: str, before: tuple[float, float], after: tuple[float, float]) -
     """
     match = _FIT.fullmatch(stated)
     alignment, way = match.groups() if match else ("xMidYMid", None)
-    if alignment == "none" or math.isclose(*before, rel_tol=_SAME_RATIO):
+    if math.isclose(*before, rel_tol=_SAME_RATIO):
         return "none"
     by_width = (before[0] < before[1]) != (way == "slice")
     meets = (after[0] < after[1]) == by_width
