@@ -5,7 +5,6 @@ They are noted without a transaction for each: those of a second are written tog
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 from collections import defaultdict, deque
@@ -19,7 +18,7 @@ from sqlalchemy import Connection, Select, delete, select
 from imgsvc_core.errors import ImgsvcError
 from imgsvc_http.answering.answers import documented
 from imgsvc_http.answering.errors import Refusal, refusal, refusal_of
-from imgsvc_http.runtime.background import in_background
+from imgsvc_http.runtime.background import in_background, repeat
 from imgsvc_http.runtime.clock import now
 from imgsvc_http.state.database import Database, counting, insert, reading
 from imgsvc_http.state.tables import AccountRow, PastRequestRow
@@ -60,7 +59,6 @@ class RecentRequests:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._noted = _empty()
-        self._is_noted = asyncio.Event()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -68,7 +66,7 @@ class RecentRequests:
         """Write what is noted until the block ends."""
         requests = cls(db)
         try:
-            async with in_background(requests._write_often()):
+            async with in_background(repeat(_WRITE_SECONDS, requests.write, "Noting requests failed")):
                 yield requests
         finally:
             await requests.write()
@@ -98,7 +96,7 @@ class RecentRequests:
             expires_at=expires_at,
             **brief,
         )
-        self._note(account_id, request)
+        self._noted[account_id].append(request)
 
     def note_failure(self, account_id: str, id_: str, error: Exception) -> None:
         """Note a request that failed."""
@@ -107,23 +105,12 @@ class RecentRequests:
         told = error if isinstance(error, Refusal) else refusal("internal_error", id=id_)
         message = told.message.encode("utf-8", "replace").decode()[:_MOST_LETTERS]
         request = RecentRequest(id=id_, finished_at=now(), code=int(told.status), message=message)
-        self._note(account_id, request)
-
-    def _note(self, account_id: str, request: RecentRequest) -> None:
         self._noted[account_id].append(request)
-        self._is_noted.set()
-
-    async def _write_often(self) -> None:
-        while True:
-            await self._is_noted.wait()
-            await asyncio.sleep(_WRITE_SECONDS)
-            await self.write()
 
     async def write(self) -> None:
         """Write what is noted. A record that cannot be written is dropped, because no request depends on
         it."""
         noted, self._noted = self._noted, _empty()
-        self._is_noted.clear()
         if noted:
             try:
                 await keep(self._db, noted)

@@ -12,7 +12,7 @@ from datetime import datetime
 import attrs
 
 from imgsvc_http.answering.errors import Refusal, refusal
-from imgsvc_http.runtime.background import in_background
+from imgsvc_http.runtime.background import in_background, repeat
 from imgsvc_http.runtime.clock import month_of, now
 from imgsvc_http.runtime.completion import run_or_undo, run_to_completion
 from imgsvc_http.state import accounts, reservations
@@ -54,7 +54,6 @@ class QuotaCounts:
         self.db = db
         self._lease = lease
         self._reserved: dict[tuple[str, str], _Reservation] = {}
-        self._is_asked = asyncio.Event()
         self._writing = asyncio.Lock()
 
     @classmethod
@@ -63,7 +62,7 @@ class QuotaCounts:
         """Write what is counted until the block ends, and then give back what is reserved."""
         counts = cls(db, lease)
         try:
-            async with in_background(counts._write_often()):
+            async with in_background(repeat(_WRITE_SECONDS, counts.write, "Counting pictures failed")):
                 yield counts
         finally:
             for reservation in counts._reserved.values():
@@ -74,7 +73,6 @@ class QuotaCounts:
         """Count a picture of the month of a moment. Return False if the quota is used up."""
         reservation = self._reserved.setdefault((account_id, month_of(moment)), _Reservation())
         reservation.asked += 1
-        self._is_asked.set()
         if reservation.left > 0 and time.monotonic() < reservation.until:
             reservation.left -= 1
             reservation.spent += 1
@@ -89,7 +87,7 @@ class QuotaCounts:
     async def refund(self, account_id: str, moment: datetime) -> None:
         """Take a picture back that was counted in the month of a moment."""
         reservation = self._reserved.get((account_id, month_of(moment)))
-        if reservation is not None and reservation.until:
+        if reservation is not None and reservation.left > 0:
             reservation.left += 1
             reservation.spent -= 1
         else:
@@ -108,25 +106,17 @@ class QuotaCounts:
         async with self._writing:
             await run_to_completion(self._renew_all())
 
-    async def _write_often(self) -> None:
-        while True:
-            if not self._reserved:
-                self._is_asked.clear()
-                await self._is_asked.wait()
-            await asyncio.sleep(_WRITE_SECONDS)
-            await self.write()
-
     async def _renew_all(self) -> None:
         due = []
         for key, reservation in list(self._reserved.items()):
-            if reservation.asked >= _BUSY or reservation.until or reservation.spent:
+            if reservation.asked >= _BUSY or reservation.until:
                 due.append(self._renew(key, reservation))
             else:
                 del self._reserved[key]
         await asyncio.gather(*due)
 
     async def _renew(self, key: tuple[str, str], reservation: _Reservation) -> None:
-        """Renew a reservation. Meanwhile pictures are counted in the database."""
+        """Renew a reservation. Meanwhile pictures are counted and taken back in the database."""
         is_busy = reservation.asked >= _BUSY and self._lease.is_held
         wanted = min(2 * reservation.asked, _MOST) if is_busy else 0
         spent, until = reservation.spent, self._lease.until
@@ -136,8 +126,7 @@ class QuotaCounts:
         except Exception as error:  # whatever a driver makes of a lost connection
             _log.warning("Pictures of %s are counted one by one, as none can be reserved: %s", key[0], error)
             return
-        reservation.spent -= spent
-        reservation.left = left - reservation.spent  # which were taken back meanwhile
+        reservation.spent, reservation.left = 0, left
         reservation.until = until if left else 0.0
 
 
