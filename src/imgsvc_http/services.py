@@ -7,13 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from http import HTTPStatus
 
 import attrs
 from aiohttp import web
 
-from imgsvc_core.errors import ImgsvcError, SourceUnreachable
-from imgsvc_http.answering.errors import Refusal, every_slug, refusal_of
+from imgsvc_http.answering.errors import every_slug
 from imgsvc_http.answering.fallback import Fallback, load_fallback
 from imgsvc_http.answering.recent_requests import RecentRequests
 from imgsvc_http.cache import Cache, open_cache
@@ -282,11 +280,7 @@ async def _check_accounts(db: Database, named: Mapping[str, str]) -> None:
 
 def _is_gone(error: Exception) -> bool:
     """Return True if an error of making a picture means that there is no such source any more."""
-    if isinstance(error, SourceUnreachable):
-        return isinstance(error, SourceRefused) and error.is_missing
-    if isinstance(error, ImgsvcError):
-        error = refusal_of(error)
-    return isinstance(error, Refusal) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+    return isinstance(error, SourceRefused) and error.is_missing
 
 
 @contextlib.asynccontextmanager

@@ -26,9 +26,6 @@ Found = tuple[socket.AddressFamily, int, str]
 class TooManyLookups(OSError):
     """So many names of an account are being resolved that there is no room for another one."""
 
-    def __init__(self) -> None:
-        super().__init__("too many host names are being looked up already")
-
 
 class Resolver:
     """Resolves names by the system: one lookup of a name at a time (single flight), and 256 of all names.

@@ -230,8 +230,6 @@ class Supervisor:
     def _accept(self) -> None:
         try:
             connection, _ = self._listening.accept()
-        except BlockingIOError:
-            return
         except OSError:  # too many open files, or a client that has gone
             time.sleep(_FULL_SECONDS)
             return

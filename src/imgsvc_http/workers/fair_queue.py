@@ -57,7 +57,7 @@ class _Line:
 
 @attrs.define(eq=False)
 class Slot:
-    """A slot for a request of an account, which is held from `take` to `give_back`, or for a block."""
+    """A slot for a request of an account, which is held from `take` to `give_back`."""
 
     _queue: FairQueue
     key: tuple[str, bool]
@@ -88,12 +88,6 @@ class Slot:
     def give_back(self) -> None:
         """Give the slot to the request that is next."""
         self._queue.end(self)
-
-    async def __aenter__(self) -> None:
-        await self.take()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.give_back()
 
 
 class FairQueue:
