@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pyvips
-from PIL import Image
+from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
 from tests.formats.test_rgb_spaces import cicp, gama, heif, nclx
@@ -217,3 +217,27 @@ def test_the_base_of_a_picture_with_a_gain_map() -> None:
     result = imgsvc.process(data, {"output": {"format": "jpg"}}).data or b""
     assert b"hdrgm" not in result
     assert result.count(b"\xff\xd8\xff") == 1
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.3])
+def test_linear_light_is_resized_as_the_same_picture_in_srgb(factor: float) -> None:
+    """Lanczos' undershoot would be cut off at black where the darkest tones have the fewest values."""
+    shown = np.rint(65535 * encode(np.rint(65535 * decode(coffee()[:200, :300] / 255)) / 65535))
+    linear = np.rint(65535 * decode(shown / 65535)).astype(np.uint16)
+    request = {"scale": {"size": factor, "scaling": "exact"}}
+    found = imgsvc.to_numpy(png_with(linear, gama(100_000)), request)
+    expected = imgsvc.to_numpy(shown.astype(np.uint16), request)
+    assert np.abs(found.astype(int) - expected).max() <= 257
+
+
+@pytest.mark.parametrize("space", ["CMYK", "LAB"])
+def test_colors_are_converted_before_a_picture_is_enlarged(space: str) -> None:
+    data = io.BytesIO()
+    picture = Image.fromarray(coffee()[:60, :90])
+    if space == "LAB":
+        profiles = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
+        picture = ImageCms.profileToProfile(picture, *profiles, outputMode="LAB")
+    picture.convert(space).save(data, "TIFF")
+    request = {"resize": {"width": 120}}
+    converted = imgsvc.to_numpy(data.getvalue())
+    assert (imgsvc.to_numpy(data.getvalue(), request) == imgsvc.to_numpy(converted, request)).all()

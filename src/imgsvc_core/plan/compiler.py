@@ -38,6 +38,7 @@ from imgsvc_core.spec import Output, Spec
 
 _LARGEST_COORDINATE = 2**25 - 1  # libvips interpolates at 64ths of pixels, in integers of 32 bits
 _LONGEST_TURNED = 20_000_000  # libvips moves by up to 10 million pixels, which is half of a side
+_LEAST_EVEN_GAMMA = 1.5  # below it, the channels of a picture are more like light than like what eyes see
 _NO_CONVERSION = frozenset({"srgb", "gray", "palette"})
 _USUAL_OUTPUT = Output()
 
@@ -252,13 +253,21 @@ def _in_fast_order(built: list[PlannedStep], info: ImageInfo, *, cmyk: str | Non
     steps = _turn_late(built)
     if info.profile or info.rgb_space or info.colorspace not in _NO_CONVERSION:
         place = next(
-            (i for i, planned in enumerate(steps) if not isinstance(planned.step, Turn | CropBox | Resample)),
-            len(steps),
+            (i for i, planned in enumerate(steps) if not _may_precede_conversion(planned, info)), len(steps)
         )
         size = steps[place - 1].after if place else Size(info.width, info.height)
         conversion = ToSrgb(info.profile, info.colorspace, info.rgb_space, cmyk)
         steps.insert(place, PlannedStep("orient", conversion, size, size))
     return steps
+
+
+def _may_precede_conversion(planned: PlannedStep, info: ImageInfo) -> bool:
+    """Return True if a step gives about the same before the conversion to sRGB, which it makes cheaper."""
+    if isinstance(planned.step, Resample):
+        space, before, after = info.rgb_space, planned.before, planned.after
+        linear = space is not None and space.transfer == "gamma" and space.gamma < _LEAST_EVEN_GAMMA
+        return not linear and after.width * after.height <= before.width * before.height
+    return isinstance(planned.step, Turn | CropBox)
 
 
 def _turn_late(steps: list[PlannedStep]) -> list[PlannedStep]:
