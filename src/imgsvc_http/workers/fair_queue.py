@@ -167,22 +167,15 @@ class FairQueue:
         return Slot(self, (name, background))
 
     def begin(self, slot: Slot) -> bool:
-        """Give a slot at once if nobody waits and one is free, and return True. Otherwise it waits.
-
-        Raises:
-            QueueFull: there is no room to wait.
-        """
-        name, background = slot.key
+        """Give a slot at once if one is free, as nobody waits then, and return True. Otherwise it waits."""
         now = slot.since = self._clock()
-        if self.running < self._slots and not self._lines[False].waiting and not self._lines[True].waiting:
+        if self.running < self._slots:
             slot.account = self._account(slot.key, now)
             self._start(slot, now)
             return True
-        if not background:
-            self.check_room(name)
         account = slot.account = self._account(slot.key, now)
         slot.granted = asyncio.get_running_loop().create_future()
-        line = self._lines[background]
+        line = self._lines[account.background]
         line.waiting += 1
         account.waiting.append(slot)
         if len(account.waiting) == 1 and not account.running:

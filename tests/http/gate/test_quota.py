@@ -304,7 +304,11 @@ async def test_pictures_count_once_if_writing_them_is_cancelled(
 
 
 async def test_nothing_is_lost_while_the_database_is_away(
-    db: Database, counts: QuotaCounts, account: Account, monkeypatch: pytest.MonkeyPatch
+    db: Database,
+    counts: QuotaCounts,
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     await _spend(counts, account, 20)
     await counts.write()
@@ -316,6 +320,7 @@ async def test_nothing_is_lost_while_the_database_is_away(
     with monkeypatch.context() as patched:
         patched.setattr(reservations, "renew", fail)
         await counts.write()
+    assert f"Pictures of {account.id} are counted one by one" in caplog.text
     assert await counts.usage(account.id, NOW) == Usage(1000, 30)
 
 
