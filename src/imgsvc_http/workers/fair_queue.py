@@ -105,7 +105,7 @@ class FairQueue:
         patient: a patient request starts only if fewer requests than this are running; the number of slots by
             default.
         room: how many requests may wait.
-        seconds: how long a request may wait; None for as long as it takes.
+        seconds: how long a request may wait.
         clock: the time in seconds.
     """
 
@@ -115,7 +115,7 @@ class FairQueue:
         *,
         extra: int,
         room: int,
-        seconds: float | None,
+        seconds: float,
         patient: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -144,8 +144,6 @@ class FairQueue:
     @property
     def stands_still(self) -> bool:
         """True if requests wait, and none has started for half as long as one may wait."""
-        if self.seconds is None:
-            return False
         since = max(self._last_start, self._clock() - self.oldest_seconds())
         return self.waiting() > 0 and self._clock() - since > self.seconds / 2
 

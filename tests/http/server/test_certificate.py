@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from imgsvc_core.errors import SpecError
+from imgsvc_http.server import certificate
 from imgsvc_http.server.certificate import certificate_files, certificate_to_trust, tls_context
 from imgsvc_http.settings import ServerSettings
 
@@ -46,13 +48,23 @@ def test_a_certificate_is_made_for_a_public_address_that_is_set(tmp_path: Path) 
     assert ("DNS", "xn--bro-hoa.example") in trusted["subjectAltName"]
 
 
+@pytest.mark.parametrize(("days", "is_kept"), [(31, True), (29, False)])
+def test_a_certificate_is_made_again_a_month_before_it_expires(
+    days: int, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate, "_VALID", timedelta(days=days))
+    server = ServerSettings(state_folder=tmp_path)
+    first = certificate_files(server)[0].read_bytes()
+    assert (certificate_files(server)[0].read_bytes() == first) is is_kept
+
+
 def test_clients_are_given_certificates_that_nobody_else_vouches_for(tmp_path: Path) -> None:
     own = ServerSettings(state_folder=tmp_path)
-    certificate, key_file = certificate_files(own)
-    assert certificate_to_trust(own) == certificate
+    self_signed, key_file = certificate_files(own)
+    assert certificate_to_trust(own) == self_signed
     key = load_pem_private_key(key_file.read_bytes(), password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
-    loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+    loaded = x509.load_pem_x509_certificate(self_signed.read_bytes())
     vouched = (
         x509.CertificateBuilder()
         .subject_name(loaded.subject)
@@ -64,17 +76,17 @@ def test_clients_are_given_certificates_that_nobody_else_vouches_for(tmp_path: P
         .sign(key, hashes.SHA256())
     )
     chain = tmp_path / "chain.pem"
-    chain.write_bytes(vouched.public_bytes(Encoding.PEM) + certificate.read_bytes())
+    chain.write_bytes(vouched.public_bytes(Encoding.PEM) + self_signed.read_bytes())
     assert certificate_to_trust(ServerSettings(certificate=chain, private_key=key_file)) is None
-    assert certificate_to_trust(ServerSettings(certificate=certificate, private_key=key_file)) == certificate
+    assert certificate_to_trust(ServerSettings(certificate=self_signed, private_key=key_file)) == self_signed
 
 
 def test_a_key_with_a_passphrase_is_refused_without_asking(tmp_path: Path) -> None:
-    certificate, key_file = certificate_files(ServerSettings(state_folder=tmp_path))
+    self_signed, key_file = certificate_files(ServerSettings(state_folder=tmp_path))
     key = load_pem_private_key(key_file.read_bytes(), password=None)
     locked = tmp_path / "locked.key"
     locked.write_bytes(
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
     )
     with pytest.raises(SpecError, match="its key must have no passphrase"):
-        tls_context(ServerSettings(certificate=certificate, private_key=locked))
+        tls_context(ServerSettings(certificate=self_signed, private_key=locked))
