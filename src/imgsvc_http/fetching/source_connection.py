@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +13,6 @@ from aiohttp.http import RawResponseMessage
 from imgsvc_http.runtime.private_names import SourceHandler
 
 _SLICE_BYTES = 1 << 16
-_SLICE_SECONDS = 0.001
 _MOST_INFORMATIONAL = 20
 
 
@@ -23,10 +21,10 @@ class TooManyInformational(ClientError):
 
 
 class SourceConnection(SourceHandler):
-    """Parses received bytes in slices, between which the event loop does other work.
+    """Parses received bytes in slices, and no more of them than the reader of the body takes.
 
     A quarter of a megabyte may be received at once. As chunks of one byte, or as informational responses, it
-    takes long to parse. Reading pauses meanwhile.
+    takes long to parse. Reading pauses meanwhile, and the event loop does other work.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -108,23 +106,14 @@ class SourceConnection(SourceHandler):
             self._report_end()
 
     def _parse_slices(self) -> None:
-        """Parse slices for a millisecond, or until the reader of the body is behind."""
-        ends = time.monotonic() + _SLICE_SECONDS
+        """Parse slices until the reader of the body is behind."""
         while self._unparsed and not self.reading_paused:
-            self._parse_slice()
-            if time.monotonic() > ends:
-                break
-        if self._unparsed:
-            if self.transport is not None and not self.transport.is_closing():
-                self.transport.pause_reading()
-            if not self.reading_paused:
-                self._continue_later()
-
-    def _parse_slice(self) -> None:
-        super().data_received(self._unparsed.popleft())
-        if self._informational > _MOST_INFORMATIONAL and self.exception() is None:
-            self.set_exception(TooManyInformational())
-        if self.exception() is not None:
-            self._unparsed.clear()
-            if self.transport is not None:
-                self.transport.abort()
+            super().data_received(self._unparsed.popleft())
+            if self._informational > _MOST_INFORMATIONAL and self.exception() is None:
+                self.set_exception(TooManyInformational())
+            if self.exception() is not None:
+                self._unparsed.clear()
+                if self.transport is not None:
+                    self.transport.abort()
+        if self._unparsed and self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
