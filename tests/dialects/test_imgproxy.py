@@ -360,8 +360,7 @@ def test_wrong_options_are_named(options: str, name: str) -> None:
     ("option", "most"),
     [
         ("w", 1), ("rs", 8), ("s", 7), ("ex", 4), ("g:ce", 3), ("g:sm", 1), ("c", 5), ("z", 2), ("t", 4),
-        ("pd", 4), ("fl", 2), ("wm", 7), ("fn", 2), ("scp", 1), ("br", 1), ("mc", 2), ("hs", 2), ("da", 1),
-        ("aq", 5),
+        ("pd", 4), ("fl", 2), ("wm", 7), ("fn", 2), ("scp", 1), ("br", 1), ("mc", 2), ("da", 1), ("aq", 5),
     ],
 )  # fmt: skip
 def test_options_have_a_number_of_arguments(option: str, most: int) -> None:

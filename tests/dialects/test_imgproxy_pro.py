@@ -7,7 +7,6 @@ import contextlib
 import math
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 
@@ -26,7 +25,7 @@ from tests.support.photos import Pixels, as_vips
 
 PLAIN = "plain/https://pics.example/a.jpg"
 REFUSED = (
-    "objects_position", "crop_objects", "progressive_blur", "blur_detections",
+    "objects_position", "crop_objects", "progressive_blur", "blur_areas", "blur_detections",
     "draw_detections", "watermark_text", "watermark_shadow", "style",
     "video_thumbnail_second", "video_thumbnail_keyframes", "video_thumbnail_tile",
     "video_thumbnail_animation", "fallback_image_url", "bypass_cache", "cache_tags",
@@ -131,50 +130,6 @@ def test_gradients(options: str, transparent: str, opaque: str) -> None:
     found = shown(options).astype(int)
     assert np.abs(found - PICTURE)[sides[transparent]].max() <= 4
     assert np.abs(found - [255, 0, 0])[sides[opaque]].max() <= 4
-
-
-@pytest.mark.parametrize(
-    ("options", "box"),
-    [
-        ("ba:5:0.25:0.5:0.5:0.25", (15, 20, 30, 10)),
-        ("w:30/blur_areas:5:0.25:0.5:0.5:0.25", (7, 10, 16, 5)),
-        ("rot:90/ba:5:0:0:0.5:0.25", (30, 0, 10, 30)),
-        ("fl:1/ba:5:0:0:0.25:0.25", (45, 0, 15, 10)),
-        ("c:30:20:nowe:10:10/ba:5:0.25:0.5:0.5:0.25", (5, 10, 25, 10)),
-        ("rs:fill:20:40/ba:5:0:0:1:0.5", (0, 0, 20, 20)),
-        ("c:30:20:nowe/ba:5:0.9:0.9:0.1:0.1", None),
-        ("ba:0:0:0:1:1", None),
-        ("ba:5:0:0:0.25:0.25:0.75:0.75:0.25:0.25", (0, 0, 15, 10)),
-    ],
-)
-def test_areas_are_blurred(options: str, box: tuple[int, int, int, int] | None) -> None:
-    plain = "/".join(part for part in options.split("/") if not part.startswith(("ba:", "blur_areas:")))
-    before, found = shown(plain or "w:0").astype(int), shown(options).astype(int)
-    changed = np.abs(found - before).max(axis=2) > 0
-    if box is None:
-        assert not changed.any()
-        return
-    left, top, width, height = box
-    assert changed[top : top + height, left : left + width].mean() > 0.8
-    if options.count(":") < 9:
-        changed[top : top + height, left : left + width] = False
-        assert not changed.any()
-
-
-def test_the_hashsum_of_the_source() -> None:
-    digest = "ab" * 32
-    right = attrs.evolve(PHOTO, sha256=digest)
-    assert asked(f"hs:sha256:{digest.upper()}").spec(right) is not None
-    for wrong in (PHOTO, attrs.evolve(PHOTO, sha256="cd" * 32)):
-        with pytest.raises(DialectError, match="'hashsum'") as caught:
-            asked(f"hashsum:sha256:{digest}").spec(wrong)
-        assert caught.value.status == 422
-
-
-def test_areas_that_nobody_can_place() -> None:
-    for options in ("rs:fill:20:40/g:sm", "t:10"):
-        with pytest.raises(DialectError, match="'blur_areas'"):
-            asked(f"{options}/ba:5:0:0:1:1").spec(PHOTO)
 
 
 def test_gradients_are_linear_between_start_and_stop() -> None:
@@ -326,9 +281,9 @@ def test_options_that_say_what_is_done_anyway(options: str) -> None:
     [
         "br:256", "br:1.5", "co:-1", "mc:2", "mc:1:nocolor", "dt:1:1:2:3", "bga:2", "ra:nearest",
         "ush:always", "bc:1", "wmu:gICA",
-        "pg:1", "dpi:300", "hs:md5:00", "hs:sha256:00", "aq:dssim",
+        "pg:1", "dpi:300", "hs:sha256:00", "aq:dssim",
         "webpo:near_lossless", "pngo:1:1:1", "avifo:maybe",
-        "gradient:2", "ba:5:0:0:1", "blur_areas:-1", "gr:1:0:north", "fiu:aaaa",
+        "gradient:2", "ba:5:0:0:1:1", "gr:1:0:north", "fiu:aaaa",
         "style:a", "wmt:aaaa", "objects_position:ce", "vts:5", "ct:a",
     ],
 )  # fmt: skip

@@ -574,21 +574,6 @@ def test_meta_tells_frames_focal_points_and_conversions() -> None:
     assert operations == [{"type": "crop", "left": 3, "top": 4, "right": 53, "bottom": 64}]
 
 
-def test_meta_for_scripts() -> None:
-    plain = meta("300x200")
-    assert plain.media_type == "application/json"
-    called = meta("300x200", query="?callback=app.show")
-    assert called.media_type == "text/javascript"
-    assert called.body == b"app.show(" + plain.body + b");"
-    assert meta("300x200", query="?callback=alert(1)//") == plain
-    named = Thumbor(unsafe=True, meta_callback_name="mine").parse(
-        ForeignRequest(f"/unsafe/meta/300x200/{IMAGE}?callback=app")
-    )
-    found = named.spec(PHOTO)
-    assert isinstance(found, Document)
-    assert found.body.startswith(b"mine(")
-
-
 STORED = "05d2e1b5a4f34c1b9c7d2f4e6a8b0c1d"
 
 

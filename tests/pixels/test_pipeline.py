@@ -55,7 +55,6 @@ EXAMPLES: list[Any] = [
     fx.RootSaturation(factor=1.5), fx.Equalize(), fx.Noise(amount=20), fx.WaveletSharpen(amount=1, radius=1),
     fx.Convolution(weights=(1.0,) * 9, columns=3),
     Blur(mode="gaussian", value=30), Blur(mode="motion", value=30), Blur(mode="zoom", value=30),
-    own.AreaBlur(sigma=3, x=4, y=5, width=20, height=10),
     own.ColorMatrix(red=WEIGHTS, green=WEIGHTS, blue=WEIGHTS), own.GaussianBlur(sigma=2),
     own.ColorOverlay(color="F00", opacity=0.5), own.ColorOverlay(color="808080", opacity=0.5),
     own.LightnessSharpen(sigma=1), own.Mosaic(cell=7),

@@ -91,7 +91,6 @@ WORK_OF_FILTERS: Mapping[type[Filter], Work[Any]] = {
     Pixellate: _neighbors("spatial.pixellate:filter_pixellate", _STYLIZES),
     Vignette: _neighbors("spatial.vignette:filter_vignette"),
     Halftone: _neighbors("spatial.halftone:filter_halftone", _STYLIZES),
-    internal.AreaBlur: _neighbors("spatial.gaussian:area_blur"),
     internal.ColorMatrix: _neighbors("spatial.coloring:color_matrix", _COLORS),
     internal.ColorOverlay: _neighbors(
         "spatial.coloring:color_overlay", lambda overlay: NEIGHBORS.on([overlay.color])

@@ -10,7 +10,6 @@ from imgsvc_core.spec import vips_filters  # noqa: F401  (its filters are intern
 from imgsvc_core.spec.color import Color
 from imgsvc_core.spec.declare import Accepts, declared, param
 from imgsvc_core.spec.filters import FILTERS, Filter
-from imgsvc_core.spec.geometry import OFFSET, PIXELS
 from imgsvc_core.spec.kinds import HexColor, Integer, Number, Several
 from imgsvc_core.spec.parsing import restore_operation
 from imgsvc_core.spec.request import ALL_OPERATIONS, LISTS, Spec
@@ -29,17 +28,6 @@ class GaussianBlur(Filter):
     unweighted: bool = param(
         "Whether colors are blurred as they are, also where they are transparent.", default=False
     )
-
-
-@declared
-class AreaBlur(Filter):
-    """Blur a rectangle of the picture by a Gaussian, together with what lies around it."""
-
-    sigma: float = param("Standard deviation.", Number(0, _LARGEST_SIDE), unit="pixels", neutral=0.0)
-    x: int = param("Left edge of the rectangle.", OFFSET, unit="pixels")
-    y: int = param("Top edge.", OFFSET, unit="pixels")
-    width: int = param("Width.", PIXELS, unit="pixels")
-    height: int = param("Height.", PIXELS, unit="pixels")
 
 
 @declared

@@ -153,11 +153,6 @@ class ForeignUrl(ABC):
             raise DialectError("The URL has expired: ask for a new one.", status=self.expired_status)
 
     @property
-    def wants_digest(self) -> bool:
-        """Return True if the request depends on the SHA-256 of the picture's file."""
-        return False
-
-    @property
     def upright(self) -> bool:
         """Return True if pictures are turned by their EXIF orientation before all else."""
         return True

@@ -47,7 +47,7 @@ def translate(
     limits = limits_or(limits, Limits())
     deadline = Deadline(limits.seconds)
     source = received(source, limits, deadline, name=name)
-    info = inspect(source, name=name, limits=limits, digest=url.wants_digest)
+    info = inspect(source, name=name, limits=limits)
     if url.pictures:
         url = attrs.evolve(url, facts=_facts(url.pictures, watermarks, limits, deadline))
     turned = url.upright or info.orientation == 1

@@ -148,8 +148,6 @@ async def test_facts_of_thumbor(site: Site) -> None:
     assert reply.json["thumbor"]["operations"][0]["type"] == "resize"
     known = await site.get(of_thumbor("meta/fit-in/20x10/photo.jpg"), If_None_Match=reply.headers["ETag"])
     assert known.status == 304
-    script = await site.get(of_thumbor("meta/fit-in/20x10/photo.jpg") + "?callback=show")
-    assert (script.headers["Content-Type"], script.body[:5]) == ("text/javascript", b"show(")
 
 
 async def test_files_that_are_not_processed(site: Site) -> None:

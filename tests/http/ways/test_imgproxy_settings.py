@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import urllib.request
@@ -190,13 +189,6 @@ async def test_the_age_of_a_source_comes_before_the_usual_one(site: Site) -> Non
             reply = await get(site, f"w:20/cb:{age}/plain/{site.web.url}/pictures-a/b.jpg")
             found = reply.headers["Cache-Control"]
             assert found == "no-store" if bounds is None else int(found.rpartition("=")[2]) in bounds
-
-
-async def test_the_hashsum_of_a_source(site: Site) -> None:
-    digest = hashlib.sha256((site.photos / "photo.jpg").read_bytes()).hexdigest()
-    assert (await get(site, f"w:20/hs:sha256:{digest}/plain/photo.jpg")).status == 200
-    reply = await get(site, f"w:20/hs:sha256:{'00' * 32}/plain/photo.jpg")
-    assert (reply.status, reply.json["message"].startswith("Option 'hashsum'")) == (422, True)
 
 
 async def red(site: Site, options: str) -> np.ndarray[Any, Any]:

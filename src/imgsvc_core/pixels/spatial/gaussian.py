@@ -9,8 +9,7 @@ import pyvips
 from imgsvc_core._runtime.deadline import in_memory
 from imgsvc_core.pixels.channels import filtered_premultiplied, is_deep
 from imgsvc_core.pixels.spatial.kernels import GAUSSIAN_REACH, convolve, gaussian_weights
-from imgsvc_core.plan.geometry import Size, clipped
-from imgsvc_core.spec.internal import AreaBlur, GaussianBlur
+from imgsvc_core.spec.internal import GaussianBlur
 
 _SIGMA = 0.05
 """Standard deviation at value 100, in parts of the shorter side; chosen by looking at photographs."""
@@ -48,14 +47,6 @@ def gaussian_blur(image: pyvips.Image, sigma: float, *, unweighted: bool = False
 def filter_gaussian(image: pyvips.Image, filter: GaussianBlur) -> pyvips.Image:
     """Blur by the requested standard deviation."""
     return gaussian_blur(image, filter.sigma, unweighted=filter.unweighted)
-
-
-def area_blur(image: pyvips.Image, filter: AreaBlur) -> pyvips.Image:
-    """Blur the part of a picture that lies in a rectangle."""
-    box = clipped(Size(image.width, image.height), filter.x, filter.y, filter.width, filter.height)
-    if box is None:
-        return image
-    return image.insert(gaussian_blur(image, filter.sigma).crop(*box), box.left, box.top)
 
 
 def _blur(image: pyvips.Image, sigma: float) -> pyvips.Image:

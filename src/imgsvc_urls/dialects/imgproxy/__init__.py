@@ -41,11 +41,6 @@ class ImgproxyUrl(ForeignUrl):
     encoding: Encoding
 
     @property
-    def wants_digest(self) -> bool:
-        """Return True if the request depends on the SHA-256 of the picture's file."""
-        return self.options.pro.sha256 is not None
-
-    @property
     def upright(self) -> bool:
         """Return True if pictures are turned by their EXIF orientation before all else."""
         return self.options.auto_rotate

@@ -13,7 +13,7 @@ import attrs
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.plan import turns
-from imgsvc_core.plan.geometry import Area, Box, Size
+from imgsvc_core.plan.geometry import Box, Size
 from imgsvc_core.spec import Flip
 from imgsvc_urls.dialects.building import Side, half_up
 from imgsvc_urls.dialects.imgproxy.options import Extend, Gravity, Options
@@ -131,22 +131,6 @@ def _made(size: Size, decoded: Size, cropped: Size, factors: Factors) -> Size:
             factor = 1.0 if half_up(have * factor) == have else factor
         made.append(_rounded(part / (1 / factor) if factor < 1 else part * factor))
     return Size(*made)
-
-
-def on_result(area: Area, options: Options, upright: Size, found: Layout) -> Box:
-    """Return where an area lies on the result before it is extended.
-
-    Its numbers are shares of the upright picture, as it is before the options turn it.
-    """
-    crop = found.crop
-    across, down = upright
-    pixels = Area(area.left * across, area.top * down, area.width * across, area.height * down)
-    left, top, width, height = turns.turned_area(pixels, upright, _turn(options.rotate, options.flip))
-    scale_x, scale_y = found.scaled.width / crop.width, found.scaled.height / crop.height
-    first = math.floor((left - crop.left) * scale_x), math.floor((top - crop.top) * scale_y)
-    last = math.ceil((left + width - crop.left) * scale_x), math.ceil((top + height - crop.top) * scale_y)
-    box = Box(*first, last[0] - first[0], last[1] - first[1])
-    return box.shifted(-found.window.left, -found.window.top)
 
 
 def _turn(angle: int, flip: tuple[bool, bool]) -> int:

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from imgsvc_core.plan.geometry import Area
 from imgsvc_core.spec import Color, Filter
 from imgsvc_core.spec.internal import ColorOverlay
 from imgsvc_core.spec.options import from_base64
@@ -35,12 +34,6 @@ def _words(*words: str) -> Argument:
     return Argument(one_of(words), f"one of {', '.join(words)}" if len(words) > 1 else words[0])
 
 
-def _digest(text: str) -> str:
-    if len(bytes.fromhex(text)) != 32:
-        raise ValueError(text)
-    return text.lower()
-
-
 _DIRECTIONS = {"down": 0.0, "left": 90.0, "up": 180.0, "right": 270.0}
 
 
@@ -54,7 +47,6 @@ _URL = Argument(lambda text: from_base64(text).decode(), "a URL in URL-safe base
 _PLACE = Argument(decimal_if(lambda value: abs(value) <= 100), "a decimal number within -100 to 100 range")
 _DIRECTION = Argument(_direction, f"an angle in degrees, or one of {', '.join(_DIRECTIONS)}")
 _ANGLE = Argument(lambda text: decimal(text) % 360, "an angle in degrees")
-_SHA256 = Argument(_digest, "a digest of 64 hexadecimal digits")
 _IGNORED = ("", ANYTHING)
 
 
@@ -78,9 +70,6 @@ class Pro:
     gradient_angle: float = 0.0
     gradient_start: float = 0.0
     gradient_stop: float = 1.0
-    blurred: float = 0.0
-    blurred_areas: tuple[Area, ...] = ()
-    sha256: str | None = None
     background_alpha: float = 1.0
     crop_ratio: float = 0.0
     crop_enlarges: bool = False
@@ -138,31 +127,13 @@ def _setting(*fields: tuple[str, Argument]) -> Apply:
     return apply
 
 
-def _only(*kinds: Argument) -> Apply:
+def _only(kind: Argument) -> Apply:
     """Return how an option is applied that may say only what is done anyway."""
 
     def apply(values: dict[str, Any], name: str, arguments: list[str]) -> None:
-        for kind, text in zip(kinds, arguments, strict=False):
-            kind(name, text)
+        kind(name, arguments[0])
 
     return apply
-
-
-def _blur_areas(values: dict[str, Any], name: str, arguments: list[str]) -> None:
-    numbers = [SHARE(name, text) for text in arguments[1:]]
-    if len(numbers) % 4:
-        raise not_found(f"Option '{name}' must have four numbers for each area, got {len(numbers)}.")
-    areas = tuple(Area(*numbers[place : place + 4]) for place in range(0, len(numbers), 4))
-    blurred = NOT_NEGATIVE(name, arguments[0])
-    values["pro"] = attrs.evolve(values.get("pro", Pro()), blurred=blurred, blurred_areas=areas)
-
-
-def _hashsum(values: dict[str, Any], name: str, arguments: list[str]) -> None:
-    check_count(name, arguments, 2)
-    kind, digest, *_ = (*arguments, "")
-    known = _words("none", "sha256")(name, kind) == "sha256"
-    sha256 = _SHA256(name, digest) if known else None
-    values["pro"] = attrs.evolve(values.get("pro", Pro()), sha256=sha256)
 
 
 def _disable_animation(values: dict[str, Any], name: str, arguments: list[str]) -> None:
@@ -206,7 +177,6 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
             ("gradient_stop", _PLACE),
         ),
     ),
-    (("blur_areas", "ba"), _blur_areas),
     (("background_alpha", "bga"), _setting(("background_alpha", SHARE))),
     (
         ("crop_aspect_ratio", "crop_ar", "car"),
@@ -227,13 +197,14 @@ PRO: tuple[tuple[tuple[str, ...], Apply], ...] = (
     (("page", "pg"), _only(_words("0"))),
     (("pages", "pgs"), _only(_words("1"))),
     (("dpi",), _only(_words("0"))),
-    (("hashsum", "hs"), _hashsum),
+    (("hashsum", "hs"), _only(_words("none"))),
     *(
         (names, _unsupported)
         for names in (
             ("objects_position", "obj_pos", "op"),
             ("crop_objects",),
             ("progressive_blur", "pbl"),
+            ("blur_areas", "ba"),
             ("blur_detections", "bd"),
             ("draw_detections", "dd"),
             ("watermark_text", "wmt"),

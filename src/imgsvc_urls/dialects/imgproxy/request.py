@@ -9,9 +9,9 @@ import attrs
 
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.geometry import Size, clipped
+from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Background, Filter, Spec, Trim, Watermark
-from imgsvc_core.spec.internal import AreaBlur, LightnessSharpen, Mosaic
+from imgsvc_core.spec.internal import LightnessSharpen, Mosaic
 from imgsvc_core.spec.thumbor_filters import Ground, Rescale
 from imgsvc_urls.dialects.building import (
     animates,
@@ -22,7 +22,7 @@ from imgsvc_urls.dialects.building import (
     placed_watermark,
     resized_to,
 )
-from imgsvc_urls.dialects.imgproxy.geometry import Layout, fitted, layout, offset, on_result, sides
+from imgsvc_urls.dialects.imgproxy.geometry import Layout, fitted, layout, offset, sides
 from imgsvc_urls.dialects.imgproxy.options import Options
 from imgsvc_urls.dialects.imgproxy.pro import Pro
 from imgsvc_urls.errors import DialectError
@@ -79,7 +79,7 @@ def request_of(
     _check_picture(options, info)
     found = layout(options, info)
     size = _fitted(found, _format(options, info, encoding))
-    changes: tuple[Filter, ...] = (*_filters(options, found.window.size), *_area_blurs(options, info, found))
+    changes = _filters(options, found.window.size)
     padding = _padding(options, found)
     if size != found.canvas:
         changes, padding = (*changes, *_shrunk(found, padding, size)), None
@@ -111,7 +111,7 @@ def _unchanged(options: Options, info: ImageInfo) -> bool:
 
 
 def _check_picture(options: Options, info: ImageInfo) -> None:
-    """Raise `DialectError` if the picture exceeds a limit of the URL, or has another digest."""
+    """Raise `DialectError` if the picture exceeds a limit of the URL."""
     pixels, most = info.width * info.height / 1e6, options.max_src_resolution
     of_frame = options.max_animation_frame_resolution
     frames = min(info.frames, options.max_animation_frames or info.frames)
@@ -122,8 +122,6 @@ def _check_picture(options: Options, info: ImageInfo) -> None:
         raise _impossible("max_src_resolution", f"the picture has {pixels * frames:.2f} megapixels")
     if options.max_src_file_size and info.bytes > options.max_src_file_size:
         raise _impossible("max_src_file_size", f"the file has {info.bytes:,} bytes")
-    if options.pro.sha256 not in (None, info.sha256):
-        raise _impossible("hashsum", "the source has another SHA-256")
 
 
 def trim_of(options: Options, info: ImageInfo, encoding: Encoding) -> Trim | None:
@@ -160,21 +158,6 @@ def _filters(options: Options, size: Size) -> tuple[Filter, ...]:
         LightnessSharpen(sigma=min(options.sharpen, _LARGEST_SIGMA)),
         Mosaic(cell=max(1, min(options.pixelate, max(size)))),
     )
-
-
-def _area_blurs(options: Options, info: ImageInfo, found: Layout) -> Iterator[AreaBlur]:
-    pro = options.pro
-    if not pro.blurred:
-        return
-    gravities = {options.gravity.type, options.crop_gravity.type if options.crop_gravity else None}
-    if pro.blurred_areas and (options.trim.threshold is not None or "sm" in gravities):
-        raise _impossible("blur_areas", "together with 'trim' or smart gravity, nobody knows where areas are")
-    upright = Size(*(info.upright_size if options.auto_rotate else (info.width, info.height)))
-    sigma = libvips_blur(pro.blurred).sigma
-    for area in pro.blurred_areas:
-        box = on_result(area, options, upright, found)
-        if clipped(found.window.size, *box) is not None:
-            yield AreaBlur(sigma=sigma, x=box.left, y=box.top, width=box.width, height=box.height)
 
 
 def _padding(options: Options, found: Layout) -> dict[str, Any] | None:

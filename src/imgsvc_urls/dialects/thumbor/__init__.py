@@ -5,7 +5,6 @@
     /{unsafe or signature}/{crop}/{fit-in}/{width}x{height}/{alignment}/filters:{name}({arguments})/{image}
 """
 
-import re
 from functools import cached_property
 from typing import ClassVar
 from urllib.parse import quote
@@ -31,7 +30,6 @@ from imgsvc_urls.dialects.thumbor.sources import RegularExpression, find_source
 from imgsvc_urls.errors import DialectError, SourceRefused
 
 _QUALITY = Integer(1, 100)
-_FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +45,6 @@ class ThumborUrl(ForeignUrl):
     respects_orientation: bool
     accepted: tuple[str, ...]
     image: str = ""
-    callback: str | None = None
     trimmed: Box | None = None
     whole: Size | None = None
 
@@ -108,7 +105,6 @@ class ThumborUrl(ForeignUrl):
                 image=self.image,
                 trimmed=self.trimmed,
                 focal=self.focal,
-                callback=self.callback,
             )
 
 
@@ -170,12 +166,6 @@ class Thumbor(Parameters):
         Integer(0, 10**9),
         default=None,
     )
-    meta_callback_name: str = param(
-        "Function of JavaScript that gets what meta answers (META_CALLBACK_NAME); by default that of the "
-        "query's callback.",
-        Text(100, minimum=0),
-        default="",
-    )
     auto_webp: bool = param(
         "Whether stills without a format become WebP for clients that accept it (AUTO_WEBP).", default=False
     )
@@ -220,13 +210,7 @@ class Thumbor(Parameters):
             respects_orientation=self.respect_orientation,
             accepted=self._accepted(request) if depends_on_client else (),
             image=quote(image) if parts.meta else "",
-            callback=self._callback(request) if parts.meta else None,
         )
-
-    def _callback(self, request: ForeignRequest) -> str | None:
-        """Return the name of the function that a script passes, if it is one."""
-        name = self.meta_callback_name or dict(request.parameters).get("callback", "")
-        return name if _FUNCTION.fullmatch(name) else None
 
     def _accepted(self, request: ForeignRequest) -> tuple[str, ...]:
         """Return the formats of pictures without one that the client accepts, the preferred one first."""

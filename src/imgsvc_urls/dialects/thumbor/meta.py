@@ -22,7 +22,6 @@ def document(
     image: str,
     trimmed: Box | None,
     focal: Iterable[FocalArea],
-    callback: str | None,
 ) -> Document:
     """Return the answer. As in thumbor, the size of the source is that after all filters.
 
@@ -33,7 +32,6 @@ def document(
         image: the image as the URL names it.
         trimmed: what a trim has left.
         focal: what should stay visible.
-        callback: the function of JavaScript that gets the answer.
     """
     layout, done = drawn.layout, drawn.drawing.size
     operations = [
@@ -53,10 +51,7 @@ def document(
             for point in points
         ],
     }  # fmt: skip
-    text = json.dumps({"thumbor": found})
-    if callback is None:
-        return Document(text.encode())
-    return Document(f"{callback}({text});".encode(), "text/javascript")
+    return Document(json.dumps({"thumbor": found}).encode())
 
 
 def _operations(layout: Layout, parts: Parts) -> list[dict[str, Any]]:
