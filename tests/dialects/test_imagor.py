@@ -84,6 +84,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("300x900/filters:orient(90)", (300, 900)),
         ("700x500/filters:proportion(0.5):grayscale()", (350, 250)),
         ("filters:proportion(10)", (272, 222)),
+        ("100x200/filters:proportion(0.01)", (1, 2)),
         ("500x400/filters:stretch()", (500, 400)),
         ("stretch/500x400", (500, 400)),
         ("fit-in/100x100/10x5/filters:fill(white)", (120, 110)),

@@ -440,8 +440,8 @@ def test_sources_of_an_origin() -> None:
 
 
 def test_base64_with_a_file_name() -> None:
-    asked = url("w:80", f"{BASE64}/shoe.jpg", base64_url_includes_filename=True)
-    assert asked.source == UrlSource(SOURCE)
+    for source in (f"{BASE64}/shoe.jpg", BASE64):
+        assert url("w:80", source, base64_url_includes_filename=True).source == UrlSource(SOURCE)
 
 
 @pytest.mark.parametrize(

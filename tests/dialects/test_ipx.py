@@ -60,6 +60,7 @@ def refusal(modifiers: str, info: imgsvc.ImageInfo = PHOTO) -> str:
         ("fit_fill,resize_300x200,w_500", (500, 2225)),
         ("crop_100_50_1200_700", (1200, 700)),
         ("extract_100_50_1200_700,w_300", (300, 175)),
+        ("extract_10_10_100_111,w_23", (23, 26)),  # what is cut out of a JPEG is decoded whole: 25.5 rows
         ("rotate_90", (2225, 2725)),
         ("rotate_-90,s_300x200", (300, 200)),
         ("rotate_90,resize_300x200", (245, 200)),  # turned after the resize, then cut to 300x200

@@ -70,6 +70,12 @@ def test_sources() -> None:
     assert remote.source == UrlSource("https://site.example/a.jpg")
 
 
+def test_the_widths_of_an_unchanged_configuration() -> None:
+    image_sizes = (16, 32, 48, 64, 96, 128, 256, 384)
+    for width in (*image_sizes, 640, 750, 828, 1080, 1200, 1920, 2048, 3840):
+        assert planned_size(url(asking(width)))[0] == min(width, 2725)
+
+
 def test_pictures_are_never_enlarged() -> None:
     assert url(asking(640)).upright
     assert planned_size(url(asking(640))) == (640, 523)

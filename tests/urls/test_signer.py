@@ -307,6 +307,8 @@ def test_densities_that_enlarge_end_with_the_largest_that_does_not() -> None:
     assert described(resize="500x") == ["1x"]
     assert described(resize="250x", scale=2) == ["1x"]
     assert described() == ["1x", "2x", "3x"], "without a size, density changes nothing"
+    tiny = PLAIN.srcset("photos/a", densities=(1, 2), info=_photo(3, 3), resize="5000x")
+    assert tiny.endswith("/photos/a 1x"), "a hundredth of the size is more than the source has"
 
 
 @pytest.mark.parametrize("mode", ["auto", "fit", "fill", "stretch"])
