@@ -19,9 +19,9 @@ from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, ImgsvcError, UnsupportedFormat
 from imgsvc_core.formats.boxes import make_box
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.jxl import icc
+from imgsvc_core.formats.jxl import entropy, icc
 from imgsvc_core.formats.jxl.bits import BitReader, BitWriter, Codestream
-from imgsvc_core.formats.jxl.codestream import RATE, read_header
+from imgsvc_core.formats.jxl.codestream import RATE, add_srgb, read_header
 from imgsvc_core.formats.jxl.entropy import Decoder
 from imgsvc_core.formats.jxl.header import profile_of
 from imgsvc_core.formats.loading import load
@@ -153,6 +153,40 @@ def test_commands_that_unpack_a_profile(commands: bytes, data: bytes, expected: 
     """Encoders write few of them."""
     packed = bytes([128 + len(expected), 1, 1 + len(commands), 0]) + commands + bytes(128) + data
     assert icc._Unpacking(packed).profile()[128:] == expected
+
+
+@pytest.mark.parametrize(
+    ("commands", "data"),
+    [
+        (b"\2\6", bytes(5)),  # more than there is
+        (b"\1\3", bytes(5)),  # less than there is
+        (b"\1\5" + b"\12", bytes(17)),  # a longer profile
+        (b"\1\3\4\2\2", bytes(5)),  # numbers of three bytes
+        (b"\1\3\4\14\2", bytes(5)),  # of an unknown order
+        (b"\1\3\4\23\2\2", bytes(5)),  # that overlap
+        (b"\1\3\4\20\377\377\3\2", bytes(5)),  # before the first one
+        (b"\5\5", bytes(5)),
+        (b"\1" + b"\377" * 9, bytes(5)),
+    ],
+)
+def test_commands_that_unpack_no_profile(commands: bytes, data: bytes) -> None:
+    packed = bytes([128 + 5, 1, 1 + len(commands), 0]) + commands + bytes(128) + data
+    with pytest.raises((IndexError, ValueError)):
+        icc._Unpacking(packed).profile()
+
+
+def test_profiles_of_many_bytes_are_refused() -> None:
+    """The size is told before them: as a number of 12, then 8 bits at a time."""
+    size = 1 + (1 << 20)
+    writer = BitWriter()
+    writer.bits(3, 2)
+    writer.bits(size & 0xFFF, 12)
+    writer.bits(1, 1)
+    writer.bits(size >> 12 & 0xFF, 8)
+    writer.bits(1, 1)
+    writer.bits(size >> 20, 8)
+    with pytest.raises(CorruptImage, match="has 1,048,577 bytes; at most"):
+        icc.read_profile(_bits(writer))
 
 
 def test_profile_of_an_animation() -> None:
@@ -357,8 +391,61 @@ def test_written_numbers_are_read(numbers: list[int]) -> None:
     for number in numbers:
         writer.u32(number, *RATE)
     data = writer.data() or b"\0"
-    reader = BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),)))
+    reader = _reader(data)
     assert [reader.u32(*RATE) for _ in numbers] == numbers
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(0, 2)], 0),
+        ([(1, 2), (15, 4)], 16),
+        ([(2, 2), (255, 8)], 272),
+        ([(3, 2), (5, 12), (0, 1)], 5),
+        ([(3, 2), (5, 12), (1, 1), (3, 8), (0, 1)], 5 + (3 << 12)),
+        ([(3, 2), (4095, 12), *[(1, 1), (255, 8)] * 6, (1, 1), (15, 4)], (1 << 64) - 1),
+    ],
+)
+def test_numbers_of_64_bits(parts: list[tuple[int, int]], expected: int) -> None:
+    writer = BitWriter()
+    for part in parts:
+        writer.bits(*part)
+    reader = _bits(writer)
+    assert (reader.u64(), reader.position) == (expected, sum(count for _, count in parts))
+
+
+_FOUR, _ELEVEN, _REPEATED, _NONE = (9, 4), (33, 6), (65, 7), (17, 5)  # codes of logarithms
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(1, 1), (0, 1), (1, 1), (1, 3), (1, 1)], [0, 0, 0, 4096]),  # one symbol
+        ([(1, 1), (1, 1), (0, 1), (1, 1), (1, 3), (0, 1), (1000, 12)], [1000, 0, 3096]),  # two
+        ([(0, 1), (1, 1), (1, 1), (1, 3), (0, 1)], [1366, 1365, 1365]),  # all alike
+        (
+            [
+                *((0, 1), (0, 1), (7, 3), (5, 3), (1, 1), (2, 3), (0, 2)),
+                *(_FOUR, _REPEATED, (0, 1), _ELEVEN, _NONE, (5, 3)),
+            ],
+            [13, 13, 13, 13, 13, 4031],
+        ),
+        (
+            [(0, 1), (0, 1), (0, 1), (0, 1), _ELEVEN, _FOUR, _NONE],  # exact to a power of two
+            [4096 - 8, 8],
+        ),
+    ],
+)
+def test_distributions(parts: list[tuple[int, int]], expected: list[int]) -> None:
+    """How often each symbol occurs. The one with the largest logarithm has what is left."""
+    writer = BitWriter()
+    for part in parts:
+        writer.bits(*part)
+    assert entropy._read_counts(_bits(writer), 32) == expected
+
+
+def _bits(writer: BitWriter) -> BitReader:
+    return _reader(writer.data() + bytes(8))
 
 
 @pytest.mark.parametrize(("distance", "colors"), [(None, False), (1.0, False), (1.0, True)])
@@ -368,7 +455,7 @@ def test_numbers_that_only_decoders_need_are_skipped(
 ) -> None:
     """Those of lossy colors and of enlarging stand between the facts and the frames."""
     data = libjxl.encode(list(frames(2)), distance=distance, durations=[2, 5], **_ANIMATED)
-    header = read_header(BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),))))
+    header = read_header(_reader(data))
     writer = BitWriter()
     writer.copy(data, 0, header.end - 1)  # the last bit says that there are none
     writer.bits(0, 1)
@@ -383,6 +470,42 @@ def test_numbers_that_only_decoders_need_are_skipped(
     changed = writer.data() + data[-(-header.end // 8) :]
     assert libjxl.times(changed) == ((20, 50), 0)
     assert facts(changed).delays == (20, 50)
+
+
+def test_times_beside_codes_of_times() -> None:
+    data = libjxl.encode(list(frames(2)), durations=[2, 5], have_timecodes=1, **_ANIMATED)
+    assert facts(data).delays == libjxl.times(data)[0] == (20, 50)
+
+
+def test_times_after_a_preview() -> None:
+    """No encoder writes one, so it is put into the header, and a frame of its size before the others."""
+    data = libjxl.encode(list(frames(2)), durations=[2, 5], **_ANIMATED)
+    small = libjxl.encode([frames(1)[0, :8, :8]], durations=[1], **_ANIMATED)
+    header, of_small = (read_header(_reader(codestream)) for codestream in (data, small))
+    start, _ = header.places.animation
+    writer = BitWriter()
+    writer.copy(data, 0, start - 2)
+    for number, count in ((1, 1), (1, 1), (2, 2), (0, 5), (1, 3), (1, 1)):
+        writer.bits(number, count)  # there is one, in eights: one, as wide as high; there is an animation
+    writer.copy(data, start, header.end)
+    frame = small[-(-of_small.end // 8) :]
+    changed = writer.data() + frame + data[-(-header.end // 8) :]
+    assert libjxl.times(changed) == ((20, 50), 0)
+    assert facts(changed).delays == (20, 50)
+    with pytest.raises(imgsvc.UnsupportedOperation):
+        imgsvc.process(changed, {"output": {"keep_pixels": True}})
+
+
+def _reader(codestream: bytes) -> BitReader:
+    reader = HeaderReader(ByteSource(codestream), "JPEG XL")
+    return BitReader(Codestream(reader, ((0, len(codestream)),)))
+
+
+def test_real_numbers_become_sixteen_bits() -> None:
+    light = np.linspace(-0.5, 1.5, 41, dtype=np.float32)[None, :, None].repeat(3, 2).repeat(4, 0)
+    found = pixels_of(libjxl.encode(light))
+    assert found.format == "ushort"
+    assert np.array_equal(found.numpy()[0, :, 0], np.rint(light[0, :, 0].clip(0, 1) * 65535))
 
 
 def test_times_beside_a_size_at_which_to_show() -> None:
@@ -447,6 +570,20 @@ def test_inks_are_refused() -> None:
         facts(writer.data() + bytes(20))
 
 
+@pytest.mark.parametrize(("monochrome", "extra", "expected"), [(False, 1, None), (False, 2, 5), (True, 3, 4)])
+def test_stored_channels_are_counted(monochrome: bool, extra: int, expected: int | None) -> None:
+    writer = BitWriter()
+    writer.bits(0x0AFF, 16)
+    for number, count in ((1, 1), (0, 5), (1, 3), (0, 2), (0, 3), (1, 1)):  # as above
+        writer.bits(number, count)
+    writer.u32(extra, (0, 0), (1, 0), (2, 4), (1, 12))
+    writer.bits((1 << extra) - 1, extra)  # all are alpha
+    writer.bits(0, 1)
+    add_srgb(writer, gray=monochrome)
+    found = facts(writer.data() + bytes(20))
+    assert (found.channels, found.alpha, found.colors) == (expected, True, 1 if monochrome else 3)
+
+
 _SAMPLES = ("jxl", "jxl_lossy", "jxl_alpha", "jxl_deep", "jxl_animated")
 
 
@@ -491,7 +628,7 @@ def test_copies_of_nothing_are_zeros() -> None:
     ):  # fmt: skip
         writer.bits(number, count)
     data = writer.data() + bytes(8)
-    numbers = Decoder(BitReader(Codestream(HeaderReader(ByteSource(data), "JPEG XL"), ((0, len(data)),))), 1)
+    numbers = Decoder(_reader(data), 1)
     assert [numbers.read(0) for _ in range(7)] == [0] * 7
 
 

@@ -200,8 +200,6 @@ def _skip_contents(reader: BitReader, fields: _Fields) -> tuple[int, int]:
 def _skip_permutation(reader: BitReader, parts: int) -> None:
     decoder = Decoder(reader, _PERMUTATION_CONTEXTS)
     moved = decoder.read(min(parts.bit_length(), _PERMUTATION_CONTEXTS - 1))
-    if moved > parts:
-        raise reader.corrupt("the parts of a frame are in an impossible order")
     last = 0
     for _ in range(moved):
         last = decoder.read(min(last.bit_length(), _PERMUTATION_CONTEXTS - 1))
