@@ -547,6 +547,14 @@ def test_a_late_animation_header_is_ignored() -> None:
     assert image.get("loop") == 4
 
 
+def test_data_of_a_frame_before_its_place_is_damage() -> None:
+    data = apng_by_hand([ApngFrame(pixels=picture) for picture in frames(2)])
+    place = data.index(b"fcTL") - 4
+    data = data[:place] + png_chunk(b"fdAT", bytes(4)) + data[place:]
+    with pytest.raises(CorruptImage, match="data of a frame before its first frame"):
+        probe(ByteSource(data))
+
+
 @pytest.mark.parametrize("second", [(2, 4), (9, 9), (0, 0)])
 def test_with_two_animation_headers_it_is_a_still(second: tuple[int, int]) -> None:
     """As the PNG specification recommends for errors in the animation: the default image is shown."""

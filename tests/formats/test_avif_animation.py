@@ -228,6 +228,23 @@ def test_plays_are_those_that_libavif_counts(more: int, repeats: bool) -> None:
     assert (found.delays, found.plays, found.alpha) == libavif.times(bytes(data))
 
 
+@pytest.mark.parametrize(
+    ("kind", "place", "content", "reason"),
+    [
+        (b"elst", 8, bytes(8), "its edit list is impossible"),
+        (b"stts", 4, bytes(4), "it does not tell the times of its frames"),
+        (b"stsz", 8, b"\xff" * 4, "it has 4,294,967,295 frames"),
+    ],
+)
+def test_impossible_times_are_damage(kind: bytes, place: int, content: bytes, reason: str) -> None:
+    source = apng(moving_frames(2, 32, 24), [70, 90], 2)
+    data = bytearray(imgsvc.process(source, {"output": {"format": "avif"}}).data)
+    start = data.index(kind) + 4 + place
+    data[start : start + len(content)] = content
+    with pytest.raises(imgsvc.CorruptImage, match=reason):
+        imgsvc.inspect(bytes(data))
+
+
 @pytest.mark.parametrize("track", [1, 9])
 def test_transparency_is_that_of_the_shown_track(track: int) -> None:
     source = apng(np.stack([transparent(), transparent()[::-1]]), [70, 90], 2)

@@ -253,6 +253,24 @@ def test_a_tile_that_does_not_tell_its_size() -> None:
         imgsvc.inspect(heif(Item(b"grid", [extent(64, 64)], grid(1, 1, 64, 64)), tile, parts={1: [2]}))
 
 
+@pytest.mark.parametrize("place", [4, 12])
+def test_an_aperture_without_a_size(place: int) -> None:
+    aperture = bytearray(_APERTURE[1])
+    aperture[place : place + 4] = bytes(4)
+    with pytest.raises(imgsvc.CorruptImage, match="its clean aperture is impossible"):
+        imgsvc.inspect(heif(Item(b"hvc1", [extent(64, 64), (b"clap", bytes(aperture)), _HEVC])))
+
+
+@pytest.mark.parametrize("item", [1, 2])
+def test_metadata_stays_beside_data_whose_place_is_not_in_the_file(item: int) -> None:
+    """It may be in another item, at which nobody looks here."""
+    data = heif(_SMALL, Item(b"Exif", [], bytes(4) + b"II*\0\x08\0\0\0" + bytes(6)))
+    assert imgsvc.process(data, {"output": {"keep_pixels": True}}).data
+    place = data.index(struct.pack(">HH", item, 1), data.index(b"iloc") + 10)
+    with pytest.raises(imgsvc.UnsupportedOperation):
+        imgsvc.process(data[: place + 3] + b"\2" + data[place + 4 :], {"output": {"keep_pixels": True}})
+
+
 @pytest.mark.parametrize("side", [64, 900])
 @pytest.mark.parametrize("format", ["heic", "avif"])
 def test_coded_data_larger_than_the_header_states(format: str, side: int) -> None:

@@ -222,6 +222,13 @@ def test_spaces_that_numbers_tell(space: dict[str, Any]) -> None:
     assert (found.transfer, round(found.gamma, 6)) == (transfer or ("srgb", 1.0))
 
 
+@pytest.mark.parametrize(("stated", "expected"), [({}, 10_000), ({"intensity_target": 600}, 600)])
+def test_the_luminance_of_white_is_that_of_the_brightest_light(stated: dict[str, int], expected: int) -> None:
+    found = facts(libjxl.encode(photo(), space={"primaries": 9, "transfer": 16}, **stated)).rgb_space
+    assert found is not None
+    assert found.peak == expected
+
+
 @pytest.mark.parametrize("numbered", [{}, {"white": 1}, {"primaries": 1}, {"transfer": 13}])
 @pytest.mark.parametrize("also", [{}, {"transfer": 13}])
 def test_a_space_that_has_no_number(numbered: dict[str, int], also: dict[str, int]) -> None:
@@ -577,7 +584,12 @@ def test_stored_channels_are_counted(monochrome: bool, extra: int, expected: int
     for number, count in ((1, 1), (0, 5), (1, 3), (0, 2), (0, 3), (1, 1)):  # as above
         writer.bits(number, count)
     writer.u32(extra, (0, 0), (1, 0), (2, 4), (1, 12))
-    writer.bits((1 << extra) - 1, extra)  # all are alpha
+    writer.bits(1, 1)  # alpha
+    for kind, more in [(2, 64), (5, 2)][: extra - 1]:  # of a spot color, and of a filter
+        writer.bits(0, 1)
+        writer.u32(kind, (0, 0), (1, 0), (2, 4), (18, 6))
+        writer.bits(0, 3 + 2 + 2)  # 8 bits, as large as the picture, without a name
+        writer.bits(0, more)
     writer.bits(0, 1)
     add_srgb(writer, gray=monochrome)
     found = facts(writer.data() + bytes(20))

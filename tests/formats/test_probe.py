@@ -299,6 +299,19 @@ class TestWebp:
         with pytest.raises(CorruptImage, match="its canvas and its picture differ in size"):
             facts(bytes(data))
 
+    def test_an_animation_has_frames(self) -> None:
+        data = bytearray(pillow(PHOTO, "WEBP", exif=with_orientation(8)))
+        data[20] |= 2
+        with pytest.raises(CorruptImage, match="it has no frame"):
+            facts(bytes(data))
+
+    @pytest.mark.parametrize("place", [20, 24])
+    def test_lossless_data_has_a_start(self, place: int) -> None:
+        data = bytearray(pillow(PHOTO, "WEBP", lossless=True))
+        data[place] ^= 0x80
+        with pytest.raises(CorruptImage, match="no valid start"):
+            facts(bytes(data))
+
     @pytest.mark.parametrize("loop", [0, 1, 5])
     def test_animation(self, loop: int) -> None:
         others = [PHOTO.rotate(90), PHOTO.rotate(180)]

@@ -142,11 +142,12 @@ def test_animations_stay_as_they_are() -> None:
         assert np.array_equal(*shown)
 
 
-def test_what_follows_a_picture_goes() -> None:
+@pytest.mark.parametrize("start", [b"", b"\0\0\0\3"], ids=["", "of an impossible length"])
+def test_what_follows_a_picture_goes(start: bytes) -> None:
     """Cameras put videos, depth and gain maps there."""
-    for format in FORMATS[:-1]:
+    for format in FORMATS:
         data = file(format, exif=b"", xmp=b"")
-        result = imgsvc.process(data + b"the rest" * 9, {"output": {"keep_pixels": True}})
+        result = imgsvc.process(data + start + b"the rest" * 9, {"output": {"keep_pixels": True}})
         assert b"the rest" not in result.data
         assert decoded(result.data) == decoded(data)
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import attrs
 
 from imgsvc_core._runtime.records import frozen
-from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.directory import ExifBlock
 from imgsvc_core.formats.heif.items import NO_ITEMS, Items, exif_blocks, read_canvas, read_items
@@ -114,7 +113,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
     )
     if info.format == "avif" and (sequence := read_sequence(reader)) and len(sequence.delays) > 1:
         info = _animated(reader, info, sequence)
-    elif _has_movie(reader):
+    elif read_movie(reader):
         info = attrs.evolve(info, more_pages=True)
     header = HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
     return info, header, tuple(exif_blocks(reader, items))
@@ -159,14 +158,6 @@ def shown_items(reader: HeaderReader, items: Items) -> set[int]:
             found.add(item)
             left += (*items.parts.get(item, ()), *_alphas(reader, items, item))
     return found
-
-
-def _has_movie(reader: HeaderReader) -> bool:
-    """Return True if frames lie beside the primary picture. What follows that picture may be damaged."""
-    try:
-        return read_movie(reader) is not None
-    except CorruptImage:
-        return False
 
 
 def _upright_size(reader: HeaderReader, properties: tuple[FileBox, ...]) -> tuple[int, int]:

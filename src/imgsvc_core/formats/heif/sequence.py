@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from imgsvc_core._runtime.records import frozen
+from imgsvc_core.errors import CorruptImage
 from imgsvc_core.formats.boxes import FileBox, first_box, read_boxes
 from imgsvc_core.formats.reader import HeaderReader
 
@@ -106,8 +108,10 @@ def times_of(reader: HeaderReader) -> Iterator[tuple[int, int]]:
 
 
 def read_movie(reader: HeaderReader) -> FileBox | None:
-    """Return the box that holds tracks, if there is one."""
-    return next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov"), None)
+    """Return the box that holds tracks, if there is one. What follows a picture may be damaged."""
+    with suppress(CorruptImage):
+        return next((box for box in read_boxes(reader, 0, reader.size) if box.kind == b"moov"), None)
+    return None
 
 
 def inside(reader: HeaderReader, box: FileBox, *kinds: bytes) -> FileBox:

@@ -48,8 +48,6 @@ class Jpeg(Format):
     @classmethod
     def traces(cls, info: ImageInfo) -> tuple[int, int]:
         """Return 8 pixels, or more where blocks of color cover more, and 1 that decoders mix with them."""
-        if info.lossless:
-            return 1, 0
         whole = info.colorspace == "gray" or info.subsample == "4:4:4"
         return (8 if whole else 16 if info.subsample in ("4:2:0", "4:2:2", "4:4:0") else 32), 1
 

@@ -50,14 +50,10 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
         marker, place = found[1][0], found.end()
         if marker == _END[1]:
             return b"".join((*pieces, data[begin : found.start()], _END))
-        length = int.from_bytes(data[place : place + 2], "big")
-        segment = Segment(marker, place + 2, length - 2)
-        if length < 2 or segment.end > len(data):
-            break
+        place += max(2, int.from_bytes(data[place : place + 2], "big"))
         if is_metadata(marker):
             pieces.append(data[begin : found.start()])
-            begin = segment.end
-        place = segment.end
+            begin = place
     raise picture.header_reader.corrupt("it ends before its data is complete")
 
 

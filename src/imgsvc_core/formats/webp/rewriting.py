@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from imgsvc_core.formats.metadata import Blocks, beside_stored
 from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.settings import MetadataPolicy
@@ -13,7 +11,6 @@ from imgsvc_core.formats.webp.header import CODED, FIRST_CHUNK, FRAME_HEAD, make
 _EXTENDED, _FRAME, _EXIF, _XMP = b"VP8X", b"ANMF", b"EXIF", b"XMP "
 _KEPT = (b"ICCP", b"ANIM", _FRAME, *CODED)
 _FLAGS = {_EXIF: 0x08, _XMP: 0x04}
-_ALPHA = 0x10
 
 
 def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
@@ -26,21 +23,18 @@ def rewrite(picture: Webp, policy: MetadataPolicy) -> bytes:
         for kind, start, length in reversed(places)
         if kind in (_EXTENDED, *_FLAGS)
     }
-    kept = beside_stored(Blocks(found.get(_EXIF), found.get(_XMP)), policy, info.orientation)
-    metadata = {kind: block for kind, block in zip(_FLAGS, kept, strict=False) if block}
     pixels = [
         (kind, _frame(reader, start, length) if kind == _FRAME else reader.read(start, length))
         for kind, start, length in places
         if kind in _KEPT
     ]
-    flags = sum(_FLAGS[kind] for kind in metadata)
     head = found.get(_EXTENDED)
-    if head is not None:
-        head = bytes((head[0] & ~sum(_FLAGS.values()) | flags,)) + head[1:]
-    elif metadata:
-        sides = b"".join((side - 1).to_bytes(3, "little") for side in (info.width, info.height))
-        head = struct.pack("<I", flags | (_ALPHA if info.alpha else 0)) + sides
-    return riff([*([(_EXTENDED, head)] if head else ()), *pixels, *metadata.items()])
+    if head is None:  # decoders find no metadata in such a file
+        return riff(pixels)
+    kept = beside_stored(Blocks(found.get(_EXIF), found.get(_XMP)), policy, info.orientation)
+    metadata = {kind: block for kind, block in zip(_FLAGS, kept, strict=False) if block}
+    flags = head[0] & ~sum(_FLAGS.values()) | sum(_FLAGS[kind] for kind in metadata)
+    return riff([(_EXTENDED, bytes((flags,)) + head[1:]), *pixels, *metadata.items()])
 
 
 def _frame(reader: HeaderReader, start: int, length: int) -> bytes:
