@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import pytest
 
 from imgsvc_core._runtime.machine import Machine, find_machine, oom_kills
 from imgsvc_http.settings import Settings, sizing_of
+from imgsvc_http.settings.sizing import most_connections
 from tests.support.processes import control_group
 
 GIB = 2**30
@@ -160,6 +162,16 @@ def test_the_cache_of_the_service_is_none_of_the_workers_memory() -> None:
     sizing = sizing_of(settings, host(quota=2, memory=3 * GIB))
     own = GIB // 4 + GIB // 32 + settings.server.upload_memory_bytes + settings.cache.memory_bytes
     assert sizing.most_workers * sizing.worker_memory_bytes <= 3 * GIB - own
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"), [(1, 1), (1024, 512), (10**6, 100_000), (resource.RLIM_INFINITY, 100_000)]
+)
+def test_half_of_the_files_are_for_connections(
+    files: int, connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert most_connections() == connections
 
 
 def test_a_number_of_workers_that_is_asked_for_is_kept() -> None:

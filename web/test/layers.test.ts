@@ -75,7 +75,7 @@ test("boxes cover a picture or leave room beside them", () => {
 
 test("lengths change their unit and stay as long", () => {
   expect(wholeOf("width", FRAME)).toBe(400);
-  expect(wholeOf("y", FRAME)).toBe(200);
+  for (const name of ["height", "y"]) expect(wholeOf(name, { width: 100, height: 300 })).toBe(300);
   expect(wholeOf("size", { width: 100, height: 300 })).toBe(100);
   expect(converted(30, 400)).toBe("7.5%");
   expect(converted("7.5%", 400)).toBe(30);

@@ -15,9 +15,12 @@ import {
   withValue,
 } from "../src/playground/request";
 import type { Values } from "../src/playground/types";
-import { ADJUST, BLUR, DUOTONE, GROUPS, OUTPUT, RESIZE, SEPIA, WATERMARK } from "./groups";
+import { ADJUST, BLUR, DUOTONE, group, GROUPS, OUTPUT, param, RESIZE, SEPIA, WATERMARK } from "./groups";
 
 const SIZE = { width: 640, height: 480 };
+const SCALE = param("size", { minimum: 0.01, maximum: 10, neutral: 1, required: true });
+const LESS = param("least", { minimum: 0, maximum: 100, neutral: 0, required: true });
+const THICK = param("thick", { kind: "Integer", unit: "pixels", minimum: 1, maximum: 999, required: true });
 
 function roundTrip(document: Document): Document {
   const request = fromDocument(document, GROUPS);
@@ -133,6 +136,7 @@ describe("one touch of a control", () => {
 test("a new object has what it requires", () => {
   expect(completed(BLUR, {}, SIZE)).toEqual({ mode: "gaussian", value: 50 });
   expect(completed(RESIZE, {}, SIZE)).toEqual({ width: 640 });
+  expect(completed(group("scale", [SCALE, LESS, THICK]), {}, SIZE)).toEqual({ size: 1, least: 50, thick: 48 });
   expect(completed(DUOTONE, {}, SIZE)).toEqual({ light: "f2c79b", dark: "1d2b64" });
   expect(completed(OUTPUT, {}, SIZE)).toEqual({});
 });

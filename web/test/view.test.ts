@@ -111,6 +111,7 @@ describe("the pixels that a view needs", () => {
     ["all pixels of a reduced picture", result(LARGE, ROOM), WHOLE, false],
     ["all pixels of a small one", result(SMALL, ROOM), WHOLE, true],
     ["all pixels of one that is reduced by its height", result({ width: 100, height: 1600 }, ROOM), WHOLE, false],
+    ["all pixels of one that fills it", result(ROOM, ROOM), WHOLE, true],
     ["all pixels of an animation", result(LARGE, ROOM, 3), WHOLE, true],
   ])("may be those of the result: %s", (_, made, window, isEnough) => {
     expect(covers(made, window)).toBe(isEnough);

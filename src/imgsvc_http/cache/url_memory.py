@@ -49,6 +49,4 @@ class UrlMemory(Generic[_T]):
 
 
 def _known_by(request: web.Request, path: str, vary: tuple[str, ...]) -> tuple[str | None, ...]:
-    if not vary:
-        return (path,)
     return path, *[combined(request.headers, name) for name in vary]

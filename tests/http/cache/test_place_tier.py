@@ -95,6 +95,26 @@ async def test_the_entry_that_was_used_longest_ago_goes_first(folder: Path, cloc
 
 
 @pytest.mark.asyncio
+async def test_an_answer_from_memory_is_a_use(folder: Path, clock: Clock) -> None:
+    async with opened(folder, clock, bound=4 * BLOCK) as tier:
+        cache = new_cache(clock, place=tier)
+        for number in (1, 2, 3):
+            clock.now += 1
+            made = (await ask(cache, Producer(version=number), str(number))).entry
+            await tier.written(made.key)
+        clock.now += 1
+        hit = cache.fresh(entry(1).key)
+        assert hit is not None
+        cache.count_hit(hit)
+        for number in (4, 5):
+            clock.now += 1
+            await write(tier, entry(number))
+        assert await found(tier, entry(1)) is not None
+        assert await found(tier, entry(2)) is None
+        assert cache.answers == {"miss": 3, "hit": 1}
+
+
+@pytest.mark.asyncio
 async def test_an_entry_that_was_made_again_was_used_then(folder: Path, clock: Clock) -> None:
     async with opened(folder, clock, bound=5 * BLOCK) as tier:
         for number in range(4):
