@@ -24,13 +24,12 @@ CONNECTIONS = 20
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 _BUSY_MS = 20_000
 _CONNECT_SECONDS = 10
-_IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 4, 2, 3
 # With these it notices within ten seconds that the machine of the server is gone.
 _KEEPALIVE = {
-    "keepalives_idle": _IDLE_SECONDS,
-    "keepalives_interval": _INTERVAL_SECONDS,
-    "keepalives_count": _PROBES,
-    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 4,  # seconds
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,  # milliseconds
 }
 
 

@@ -114,7 +114,7 @@ class TemporaryStorage:
 
     async def size(self, name: str) -> int:
         """Return the bytes of a picture; `FileNotFoundError` if it is not there."""
-        return await self._folder.call(_size, name)
+        return await self._folder.call(lambda fs, root: int(fs.size(f"{root}/{name}")))
 
     async def read(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Yield the bytes from ``start`` up to ``end``, in chunks."""
@@ -166,10 +166,6 @@ def _map(_: Any, root: str, name: str) -> mmap.mmap:
         if not os.fstat(file.fileno()).st_size:  # which a power failure has left of it
             raise FileNotFoundError(name)
         return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-
-
-def _size(fs: Any, root: str, name: str) -> int:
-    return int(fs.size(f"{root}/{name}"))
 
 
 def _read(fs: Any, root: str, name: str, start: int, end: int) -> bytes:

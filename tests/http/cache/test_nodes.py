@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from imgsvc_http.cache import Cache, claims, purges
@@ -21,8 +22,10 @@ from imgsvc_http.cache.purging import purge, watch
 from imgsvc_http.runtime.shared_memory import ChangeMark
 from imgsvc_http.state.database import Database
 from imgsvc_http.state.lease import Lease, holders
+from imgsvc_http.state.tables import CacheClaimRow
 from imgsvc_http.storage.folder import Folder
 from tests.http.cache.pictures import FRESH, SOURCE, STALE, Clock, Down, Producer, ask, new_cache
+from tests.http.conftest import NOW
 
 pytestmark = pytest.mark.asyncio
 
@@ -229,3 +232,21 @@ async def test_without_the_database_each_node_computes(url: str, tmp_path: Path,
             connection.exec_driver_sql("DROP TABLE cache_claims")
         assert (await ask(cache, produce)).state == "miss"
         assert (await ask(cache, produce)).state == "hit"
+
+
+async def test_purges_and_claims_that_nobody_needs_are_forgotten(url: str) -> None:
+    day = timedelta(days=1)
+    async with await Database.open(url) as db, Lease.open(db) as lease:
+        for source, age in ((b"a", 3), (b"b", 2), (b"c", 0)):
+            await purges.record(db, source, NOW - age * day)
+        left = []
+        for before in (NOW - 2.5 * day, NOW - day, NOW + day):  # the last purge has the number
+            await purges.forget(db, before)
+            left.append([source for _, source in await purges.after(db, 0)])
+        assert left == [[b"b", b"c"], [b"c"], [b"c"]]
+        await claims.take(db, "0a", lease.holder)
+        await claims.take(db, "0b", "a process that died")
+        await claims.forget_lost(db)
+        assert not await claims.take(db, "0a", "another")
+        keys = select(CacheClaimRow.key)
+        assert await db.reading(lambda connection: connection.execute(keys).scalars().all()) == [b"\x0a"]

@@ -229,6 +229,21 @@ async def test_every_metric_is_declared(seen: Seen) -> None:
         assert labels <= set(declared[family.name].labels)
 
 
+@pytest.mark.asyncio
+async def test_pictures_of_webhooks_count_as_those_of_calls(seen: Seen) -> None:
+    (account,) = json.loads(seen.service.imgsvc("accounts", "list", "--json"))
+    seen.service.imgsvc("accounts", "quota", account["id"], "100")
+    before = await seen.metrics()
+    async with seen.service.client() as client:
+        for data in (encoded.png().data, b"no picture"):
+            hook = {"webhook": {"url": "https://127.0.0.1/"}}
+            assert (await upload(client, data, hook)).status == 202
+    for key in (("imgsvc_phase_seconds_count", "decode"), ("imgsvc_errors_total", "unsupported_format")):
+        async with asyncio.timeout(_SECONDS):
+            while (await seen.metrics())[key] != before[key] + 1:
+                await asyncio.sleep(0.05)
+
+
 def test_the_page_has_every_metric() -> None:
     docs = Path(__file__).parents[3] / "docs"
     sys.path.insert(0, str(docs / "_ext"))
