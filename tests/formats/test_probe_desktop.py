@@ -54,7 +54,10 @@ class TestTiff:
         check(data, orientation=6, profile=True)
 
     def test_compressed_as_jpeg(self) -> None:
-        assert facts(vips(PHOTO, ".tif", compression="jpeg", Q=70)).subsample == "4:2:0"
+        halved = vips(PHOTO, ".tif", compression="jpeg", Q=70)
+        assert facts(halved).subsample == "4:2:0"
+        entry, unknown = (struct.pack("<HHI", tag, 3, 2) for tag in (530, 65_000))
+        assert facts(halved.replace(entry, unknown)).subsample == "4:2:0"
         assert facts(vips(PHOTO, ".tif", compression="jpeg", Q=95)).colorspace == "srgb"
 
     def test_many_pages_are_a_document(self) -> None:

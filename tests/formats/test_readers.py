@@ -691,6 +691,12 @@ def test_icon_with_a_truncated_mask() -> None:
     assert read(bytes(without))[3].min() == 255
 
 
+def test_bitmaps_of_icons_have_alpha_in_their_fourth_byte() -> None:
+    picture = Image.fromarray(files.transparent())
+    data = handmade.pillow(picture, "ICO", sizes=[(files.WIDTH, files.HEIGHT)], bitmap_format="bmp")
+    assert np.array_equal(read(data).numpy(), files.transparent())
+
+
 def test_icon_whose_directory_states_too_few_bytes() -> None:
     whole = encoded("ico_bitmap").data
     short = whole[:14] + struct.pack("<I", 100) + whole[18:]

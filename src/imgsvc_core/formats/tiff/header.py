@@ -101,8 +101,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, Directory]:
     colorspace = _COLOR_SPACES[photometric]
     depth = max(page.numbers(Tag.BITS, _MOST_CHANNELS) or (1,))
     channels = page.first(Tag.CHANNELS, 1)
-    if not 1 <= depth <= 128 or channels < _COLORS[colorspace]:
-        raise reader.corrupt(f"its {channels} channels of {depth} bits are impossible")
+    if channels < _COLORS[colorspace]:
+        raise reader.corrupt(f"its {channels} channels are too few for its colors")
     if photometric == _CMYK and page.first(Tag.INKS, _CMYK_INKS) != _CMYK_INKS:
         raise reader.unsupported("its inks are others than those of CMYK; save it as RGB")
     _check_samples(reader, page, depth, channels)
