@@ -342,8 +342,8 @@ def test_frames_too_short_for_gif_are_left_out(delay: int, count: int) -> None:
 
 
 def test_delays_beyond_sixteen_bits_keep_what_fits() -> None:
-    data = write(strip(frames(2), [70_000, 700_000], 1), "apng")
-    assert probe(ByteSource(data)).info.delays == (70_000, 700_000)
+    data = write(strip(frames(4), [70_000, 700_000, 7_000_000, 2_000_000_000], 1), "apng")
+    assert probe(ByteSource(data)).info.delays == (70_000, 700_000, 7_000_000, 65_535_000)
 
 
 @pytest.mark.parametrize("format", ["apng", "webp"])

@@ -88,11 +88,15 @@ def test_damage_is_one_clear_error() -> None:
         imgsvc.inspect(drawing("<g>").encode())
     with pytest.raises(CorruptImage, match="PNG"):
         imgsvc.inspect(drawing(f'<image href="{uri(png(0, 9))}"/>').encode())
+
+
+def test_drawings_may_hold_drawings_in_five_levels() -> None:
     nested = drawing("")
-    for _ in range(8):
+    for _ in range(5):
         nested = drawing(f'<image href="{uri(nested.encode(), "image/svg+xml")}"/>')
-    with pytest.raises(UnsupportedFormat, match="levels"):
-        imgsvc.inspect(nested.encode())
+    assert imgsvc.inspect(nested.encode()).format == "svg"
+    with pytest.raises(UnsupportedFormat, match="more than 5 levels"):
+        imgsvc.inspect(drawing(f'<image href="{uri(nested.encode(), "image/svg+xml")}"/>').encode())
 
 
 def pillow_photo() -> bytes:

@@ -77,10 +77,10 @@ def _read_by_pillow(data: bytes, reduce: int, info: ImageInfo) -> pyvips.Image:
 
 
 def _is_plain(info: ImageInfo) -> bool:
-    """Return True for samples that need no conversion, which only Pillow does for 8 bits."""
+    """Return True for samples that need no conversion, which only Pillow does for up to 8 bits."""
     full = info.subsample in (None, "4:4:4")
     plain = info.colorspace in ("gray", "srgb") and info.channels == info.colors + info.alpha
-    return info.depth == 8 and full and plain
+    return full and plain
 
 
 def _without_profile(data: bytes, header: Jp2Header) -> bytes:

@@ -35,11 +35,6 @@ def inlined_bytes(links: Iterable[str], most: float) -> int:
 
 def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
     """Return the pixels of all pictures, at any depth, and the most bytes of one while it is decoded."""
-    if depth > _MOST_NESTED:
-        raise UnsupportedFormat(
-            f"The SVG image cannot be read: it holds drawings in more than {_MOST_NESTED} levels; "
-            "simplify the drawing."
-        )
     pixels = decoding = 0
     for source in map(ByteSource, filter(None, map(decoded, links))):
         format = sniff(source)
@@ -47,6 +42,11 @@ def _count(links: Iterable[str], most: float, *, depth: int) -> tuple[int, int]:
             continue
         reader = HeaderReader(source, format.title)
         if format.name == "svg":
+            if depth > _MOST_NESTED:
+                raise UnsupportedFormat(
+                    f"The SVG image cannot be read: it holds drawings in more than {_MOST_NESTED} levels; "
+                    "simplify the drawing."
+                )
             markup = read_markup(reader)
             width, height = (max(1, round(side)) for side in natural_size(markup))
             drawing = bound(markup)
