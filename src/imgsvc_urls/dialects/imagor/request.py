@@ -222,7 +222,7 @@ def trim_of(parts: Parts, info: ImageInfo) -> Trim | None:
     if parts.crop is not None and max(parts.crop) <= 1:
         why = "a crop by shares of the sides depends on what is cut away"
         raise DialectError(f"'trim' of imagor cannot be applied: {why}.")
-    tolerance = next((int(word[:3]) for word in words if word.isdigit()), 0)
+    tolerance = next((int(word[:9]) for word in words if word.isdigit()), 0)
     return Trim(threshold=min(255, tolerance or 1), libvips=True, from_end="bottom-right" in words)
 
 

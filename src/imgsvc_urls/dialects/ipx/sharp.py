@@ -145,7 +145,7 @@ class Layout:
     exact: bool
 
 
-def layout(calls: Calls, *, jpeg: bool = False, gamma: bool = False) -> Layout:
+def layout(calls: Calls, *, jpeg: bool, gamma: bool) -> Layout:
     """Return the layout of a picture.
 
     Args:

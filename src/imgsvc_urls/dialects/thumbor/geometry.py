@@ -167,10 +167,9 @@ def _other_orientation(size: Size, target: Size) -> bool:
 
 def _inside(size: Size, target: Size, *, full: bool) -> Size:
     """Return the size that fits into the target, or with ``full`` covers it."""
-    sign = -1 if full else 1
     if not full and target.width >= size.width and target.height >= size.height:
         return size
-    if size.width / target.width * sign >= size.height / target.height * sign:
+    if (size.width * target.height >= size.height * target.width) is not full:
         return Size(target.width, max(1, round(size.height * target.width / size.width + 1e-5)))
     return Size(max(1, round(size.width * target.height / size.height + 1e-5)), target.height)
 
