@@ -55,6 +55,13 @@ def test_the_page_shows_numbers_reasons_and_pictures(page: Path) -> None:
     assert "https://" not in document
 
 
+def test_the_page_tells_how_large_all_results_are(page: Path) -> None:
+    results = [file for file in page.with_name("moved too").rglob("*.*") if not file.name.startswith(".")]
+    size = sum(file.stat().st_size for file in results)
+    number, unit = re.findall(r"<dt>After</dt><dd>([\d.]+) (\w+)</dd>", page.read_text())[0]
+    assert float(number) * {"B": 1, "kB": 1e3, "MB": 1e6}[unit] == pytest.approx(size, rel=0.01)
+
+
 def test_the_pictures_can_be_seen(page: Path, tmp_path: Path) -> None:
     shot = tmp_path / "page.png"
     browse("--window-size=1100,1400", f"--screenshot={shot}", page.as_uri())

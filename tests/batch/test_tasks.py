@@ -6,13 +6,16 @@ import os
 import threading
 from pathlib import Path
 
+import attrs
+import fsspec
 import pytest
 
 from imgsvc_batch import Batch, Event
 from imgsvc_batch.cluster import ClusterExecutor
 from imgsvc_batch.runner import inputs_per_task
 from imgsvc_batch.work import Task, TaskResult, run_tasks
-from tests.batch.pictures import SPEC, fill
+from tests.batch.pictures import SPEC, VARIANTS, fill
+from tests.support import encoded
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,27 @@ def test_a_task_of_many_inputs_tells_of_each_in_order_whatever_they_have_become(
     events = [outcome.event for outcome in outcomes]
     assert [event.key for event in events] == names
     assert [event.key for event in events if event.outcome != "done"] == [names[3], names[20]]
+    assert events[0].bytes == (source / names[0]).stat().st_size, "the size that was read, not that of a list"
     for outcome in outcomes:
         made = [output.bytes for output in outcome.event.outputs]
         assert made == [Path(file).stat().st_size for file in outcome.staged.values()]
     assert len(list(Path(job.staging_folder).iterdir())) == 38
+
+
+def test_what_has_no_place_takes_back_only_what_it_wrote_itself(tmp_path: Path) -> None:
+    source, fs = tmp_path / "in.png", fsspec.filesystem("memory")
+    source.write_bytes(encoded.png().data)
+    job = Batch(source=source, target=f"memory://{tmp_path.name}", variants=VARIANTS).read_job()
+    task = Task(key="in.png", location=str(source), size=1)
+    (made,) = run_tasks(job, [task])
+    first, *_, last = (f"/{tmp_path.name}/{output.path}" for output in made.event.outputs)
+    fs.pipe_file(last, b"of somebody else")
+    for is_there in (True, False):
+        if not is_there:
+            fs.rm_file(first)
+        (refused,) = run_tasks(job, [task])
+        assert (refused.event.outcome, fs.exists(first)) == ("failed", is_there)
+    fs.pipe_file(first, b"an earlier result")
+    own = frozenset({made.event.outputs[0].path})
+    (refused,) = run_tasks(job, [attrs.evolve(task, owned=own)])
+    assert (refused.event.outcome, fs.exists(first)) == ("failed", True)
