@@ -145,7 +145,7 @@ class FairQueue:
     def stands_still(self) -> bool:
         """True if requests wait, and none has started for half as long as one may wait."""
         since = max(self._last_start, self._clock() - self.oldest_seconds())
-        return self.waiting() > 0 and self._clock() - since > self.seconds / 2
+        return self._clock() - since > self.seconds / 2
 
     def check_room(self, name: str) -> None:
         """Raise `QueueFull` if another request of the account would be turned away at once."""

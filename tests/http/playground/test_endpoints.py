@@ -7,6 +7,7 @@ import re
 from typing import Any, cast
 
 import aiohttp
+import attrs
 import pytest
 from aiohttp import web
 
@@ -91,6 +92,9 @@ async def test_every_parameter_is_declared_once_in_the_order_of_application(
             own = params(PARAMETER_OPTIONS[param["option"]].operation)[param["name"]]
             assert (param["doc"], param["unit"], param["required"]) == (own.doc, own.unit, own.required)
             assert param["kind"] == type(own.kind).__name__.removesuffix("Or")  # words are no control
+            for told, value in ((param["default"], own.default), (param["neutral"], own.neutral)):
+                has_none = value in (attrs.NOTHING, None, ())
+                assert told is None if has_none else own.kind.parse(told) == value
 
 
 @pytest.mark.asyncio
