@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import socket
+import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +62,23 @@ def _has_one(theirs: socket.socket) -> bool:
     for descriptor in descriptors:
         os.close(descriptor)
     return True
+
+
+@pytest.mark.parametrize(("lived", "waits"), [(0.5, 1), (1.5, 0)])
+def test_a_process_that_died_at_once_is_replaced_a_second_later(
+    lived: float, waits: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with subprocess.Popen(["sh", "-c", "exit 3"]) as process, Signals() as signals:
+        supervisor = Supervisor(ours, lambda *_: None, 1, signals, drain_seconds=0, unresponsive_seconds=30)
+        listener = _Listener(0, process.pid, ours, started=time.monotonic() - lived)
+        supervisor._listeners[0] = listener
+        supervisor._selector.register(ours, selectors.EVENT_READ, listener)
+        theirs.close()
+        supervisor._hear(listener, {}, greeted=True)
+    assert supervisor._missing[0] - time.monotonic() == pytest.approx(waits, abs=0.3)
+    assert not supervisor._listeners
+    assert "ended unexpectedly (code 3)" in caplog.text
 
 
 def test_a_process_that_hangs_has_a_second_to_log_where(monkeypatch: pytest.MonkeyPatch) -> None:
