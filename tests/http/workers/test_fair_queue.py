@@ -70,6 +70,17 @@ async def test_patient_requests_may_have_more_slots_than_others() -> None:
         task.cancel()
 
 
+async def test_an_account_that_is_alone_gets_each_slot_that_becomes_free() -> None:
+    queue = FairQueue(2, extra=1, room=10, seconds=10)
+    slots = [queue.slot("alone") for _ in range(3)]
+    taking = [asyncio.create_task(slot.take()) for slot in slots]
+    await settle()
+    assert [task.done() for task in taking] == [True, True, False]
+    slots[0].give_back()
+    await settle()
+    assert taking[2].done()
+
+
 async def test_accounts_take_turns_however_many_requests_one_of_them_sends() -> None:
     clock, served = Clock(), []
     queue = FairQueue(1, extra=0, room=100, seconds=10, clock=clock)
