@@ -83,18 +83,20 @@ def test_a_log_that_is_refused_is_tried_again(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "second\nlost 1\n"
 
 
-def test_a_forked_process_has_a_queue_and_a_thread_of_its_own() -> None:
+def test_a_forked_process_has_a_queue_and_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "_RETRY_SECONDS", 600)  # only after a line that was refused
     reading, writing = os.pipe()
     writer = LogWriter(writing, notice)
-    writer.write("parent")
-    writer.flush()
+    for line in ("parent", "again"):
+        writer.write(line)
+        writer.flush()
     pid = os.fork()
     if pid == 0:
         writer.write("child")
         writer.flush()
         os._exit(0)
     os.waitpid(pid, 0)
-    assert read_all(reading, b"child\n") == ["parent", "child"]
+    assert read_all(reading, b"child\n") == ["parent", "again", "child"]
     assert threading.active_count() >= 1
 
 

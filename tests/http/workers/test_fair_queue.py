@@ -81,6 +81,19 @@ async def test_an_account_that_is_alone_gets_each_slot_that_becomes_free() -> No
     assert taking[2].done()
 
 
+async def test_an_account_of_which_one_request_has_ended_gets_no_extra_slot_for_the_others() -> None:
+    queue = FairQueue(2, extra=1, room=10, seconds=60)
+    first, second = queue.slot("long"), queue.slot("long")
+    await first.take()
+    await second.take()
+    first.give_back()
+    async with holding(queue, "other"):
+        third = asyncio.create_task(queue.slot("long").take())
+        await settle()
+        assert not third.done()
+        third.cancel()
+
+
 async def test_accounts_take_turns_however_many_requests_one_of_them_sends() -> None:
     clock, served = Clock(), []
     queue = FairQueue(1, extra=0, room=100, seconds=10, clock=clock)
