@@ -5,10 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 
+from imgsvc_http.gate.admission import Access, admit
+from imgsvc_http.gate.authentication import Principal
 from imgsvc_http.gate.pacing import RequestPacing
+from imgsvc_http.gate.rate_limit import RateKind, RateLimiter, Rates
+from imgsvc_http.runtime.shares import Shares
+from imgsvc_http.settings import Settings
 
 pytestmark = pytest.mark.asyncio
 
@@ -95,3 +103,34 @@ async def test_a_request_that_is_cancelled_while_it_waits_holds_back_no_other() 
         async with asyncio.timeout(60):
             await requests[2]
     await asyncio.gather(*requests, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "client"), [("requests", "account"), ("results", "account"), ("pictures", "2001:db8:1:2::/64")]
+)
+async def test_an_account_shares_with_others_and_so_does_who_asks_for_pictures_by_url(
+    kind: RateKind, client: str
+) -> None:
+    """The account that pays for pictures does not choose who asks for them."""
+
+    async def authenticate(call: Any) -> Principal:
+        return Principal("account", "key", frozenset())
+
+    limiter = RateLimiter(5, 60)
+    services = SimpleNamespace(
+        settings=Settings(),
+        rates=Rates(requests=limiter, pictures=limiter, misses=limiter, not_counted=()),
+        pacing=RequestPacing(),
+        connections=Shares(4),
+    )
+    request = make_mocked_request("GET", "/")
+    call: Any = SimpleNamespace(
+        services=services, request=request, client="2001:db8:1:2::5", secure=True, known=None
+    )
+    ticket = await admit(call, Access(rate=kind, authenticate=authenticate))
+    assert ticket.client == client
+    for _ in range(2):
+        assert services.connections.take("another")
+    assert not services.connections.take(client)
+    ticket.close()
+    assert services.connections.take(client)
