@@ -9,12 +9,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from imgsvc_http.server.connection import Connection
 from tests.http.calls import Reply, assert_failure, call, fetch, upload, used
 from tests.http.service_process import Service, await_start, start
 from tests.http.sources import serving
@@ -255,3 +257,16 @@ async def test_a_start_may_be_ended_while_things_are_opened(seconds: float, tmp_
         process.kill()
         process.communicate()
     assert "Traceback" not in (tmp_path / "state.log").read_text()
+
+
+async def test_a_connection_is_closed_once_its_client_has_all_of_the_last_answer() -> None:
+    waiting, unused, log = 5, cast("Any", None), cast("Any", SimpleNamespace(enabled=False))
+    connection = Connection(
+        web.Server(unused), unused, unused, unused, log,
+        on_close=unused, header_seconds=1, idle_seconds=1, slow_seconds=1, slow_rate=1,
+    )  # fmt: skip
+    transport: Any = SimpleNamespace(get_write_buffer_size=lambda: waiting)
+    connection.transport = transport
+    assert not connection.finish()
+    waiting = 0
+    assert connection.finish()
