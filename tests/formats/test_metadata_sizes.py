@@ -11,8 +11,9 @@ import pytest
 from PIL import Image, ImageCms
 
 import imgsvc_core as imgsvc
-from imgsvc_core.formats import availability
+from imgsvc_core.formats import availability, xmp
 from imgsvc_core.formats.exif import Exif, Value, serialize
+from imgsvc_core.formats.metadata import Blocks, segments_of
 from imgsvc_core.formats.png.header import make_chunk
 from tests.support.decoded import decode
 
@@ -90,3 +91,32 @@ def test_names_in_xmp_cost_as_much_as_they_are_long() -> None:
     started = time.process_time()
     imgsvc.process(source, {"output": {"format": "webp", "metadata": "keep"}})
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("photo", [{}, {0x9003: Value(TEXT, 20, b"b" * 20)}])
+def test_what_is_left_of_exif_fits_into_any_room(photo: dict[int, Value]) -> None:
+    lengths = (*[1] * 20, 6, 9, 40)
+    whole = Exif({0x0200 + tag: Value(TEXT, size, b"a" * size) for tag, size in enumerate(lengths)}, photo)
+    size = len(serialize(whole))
+    assert whole.within(size) == whole
+    for room in range(len(serialize(Exif({}))), size):
+        assert len(serialize(whole.within(room))) <= room
+
+
+def test_what_is_left_of_xmp_fits_into_any_room() -> None:
+    statements = "".join(f"<a:s{number}>{'b' * number}</a:s{number}>" for number in range(9))
+    packet = (
+        '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><r:Description xmlns:a="http://a.b/" '
+        f'a:d="e">{statements}</r:Description></r:RDF>'
+    ).encode()
+    assert xmp.within(packet, len(packet)) == packet
+    for room in range(len(packet)):
+        assert len(xmp.within(packet, room) or b"") <= room
+
+
+def test_what_is_left_of_iptc_fits_into_a_segment() -> None:
+    records = b"".join(b"\x1c\2\x19" + (500).to_bytes(2, "big") + b"a" * 500 for _ in range(129))
+    for last in range(300, 420):
+        keyword = b"\x1c\2\x19" + last.to_bytes(2, "big") + b"b" * last
+        segment = segments_of(Blocks(iptc=records + keyword))
+        assert int.from_bytes(segment[2:4], "big") == len(segment) - 2
