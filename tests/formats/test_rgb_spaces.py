@@ -73,6 +73,7 @@ PNG: dict[str, tuple[list[tuple[bytes, bytes]], RgbSpace | None]] = {
     "chromaticities alone": ([chrm(*ADOBE_AS_NUMBERS)], RgbSpace(ADOBE)),
     "one color three times": ([chrm(0.3127, 0.329, *(0.3, 0.3) * 3)], None),
     "no white": ([chrm(0, 0, *ADOBE_AS_NUMBERS[2:])], None),
+    "yellow as white": ([chrm(0.6, 0.4, *ADOBE_AS_NUMBERS[2:])], None),
     "chunk of sRGB before numbers": ([(b"sRGB", b"\0"), gama(100_000), chrm(*ADOBE_AS_NUMBERS)], None),
     "profile before numbers": ([PROFILE, gama(100_000)], None),
 }
