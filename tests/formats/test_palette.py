@@ -10,6 +10,7 @@ import pytest
 
 from imgsvc_core.formats import palette
 from imgsvc_core.formats.png.deflating import best_way
+from imgsvc_core.formats.vips import from_array
 from tests.support.photos import Pixels, coffee
 
 
@@ -50,6 +51,18 @@ def _most_held(work: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_colors_of_a_part_alone_are_chosen_too() -> None:
+    """Pixels are counted in parts: the lower ones here have no invisible color."""
+    pixels = np.random.default_rng(3).integers(0, 256, (800, 512, 4), np.uint8)
+    pixels[:, ::2, 3] = 255
+    pixels[:400, 1::2, 3] = 0
+    pixels[400:, 1::2, 3] = 128
+    found = palette.index_nearly(from_array(pixels), 16)
+    alpha = found.colors[found.numbers][..., 3]
+    assert np.array_equal(alpha == 0, pixels[..., 3] == 0)
+    assert (alpha[:, ::2] == 255).all()
 
 
 def test_few_pixels_tell_that_a_photograph_has_more_colors() -> None:
