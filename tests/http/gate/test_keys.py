@@ -122,6 +122,11 @@ async def test_names_that_cannot_be_kept_are_refused(db: Database, account: Acco
         await keys.create(db, account.id, name=name, now=NOW)
 
 
+@pytest.mark.parametrize("name", ["", "x" * 200, "two\u3000words", "a letter of the future: \u0378"])
+async def test_all_other_names_are_kept(db: Database, account: Account, name: str) -> None:
+    assert (await keys.create(db, account.id, name=name, now=NOW)).key.name == name
+
+
 async def test_answers_are_remembered_for_a_while_only(db: Database, account: Account) -> None:
     made = await keys.create(db, account.id, now=NOW)
     patient, hasty = (_principals(db, seconds=seconds) for seconds in (600, 0.4))
