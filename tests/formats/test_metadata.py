@@ -19,6 +19,7 @@ from imgsvc_core._runtime.vipsimage import PROFILE
 from imgsvc_core.formats import exif
 from imgsvc_core.formats.boxes import read_boxes
 from imgsvc_core.formats.bytesource import ByteSource
+from imgsvc_core.formats.directory import read_first_directory
 from imgsvc_core.formats.loading import load
 from imgsvc_core.formats.metadata import EXIF, IPTC, XMP, apply_policy, wrap_iptc
 from imgsvc_core.formats.probe import probe
@@ -281,6 +282,22 @@ def test_directories_and_their_values_begin_at_even_places(carrier: str) -> None
     places = _places(data, first)
     assert len(places) >= 8
     assert [place % 2 for place in places] == [0] * len(places)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        exif.Exif({exif.ARTIST: exif.Value(2, 4, b"Ann\0")}),
+        exif.Exif({}, photo={0x9003: exif.Value(2, 5, b"1999\0")}),
+        exif.Exif({}, gps={1: exif.Value(2, 2, b"N\0")}),
+    ],
+    ids=["main", "photo", "gps"],
+)
+def test_a_tiff_may_tell_one_kind_of_things_only(told: exif.Exif) -> None:
+    plain = _write("tiff", "strip")
+    for data, expected in ((plain, None), (exif.add_to_tiff(plain, told, {}), told)):
+        page = read_first_directory(HeaderReader(ByteSource(data), "TIFF"))
+        assert exif.of_tiff(page) == expected
 
 
 # EXIF blocks
