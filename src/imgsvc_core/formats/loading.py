@@ -10,10 +10,8 @@ from imgsvc_core.formats import availability
 from imgsvc_core.formats.boundary import translate_errors
 from imgsvc_core.formats.bounded_exif import hide_endless_exif
 from imgsvc_core.formats.format import Format
-from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
-from imgsvc_core.formats.table import FORMATS
 
 
 def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image | Raster:
@@ -45,24 +43,13 @@ def load(picture: Format, settings: LoadSettings | None = None) -> pyvips.Image 
     with translate_errors(info.format):
         hide_endless_exif(picture)
         image = picture.load(settings)
-        width, height = picture.expected_size(settings)
-        frames = info.frames if settings.all_frames else 1
-        found = image.size if isinstance(image, Raster) else size_of(image)
-        check_size(found, (width, height * frames), info, tolerance=max(1, settings.scale))
-    return image
-
-
-def check_size(
-    found: tuple[int, int], expected: tuple[float, float], info: ImageInfo, *, tolerance: float
-) -> None:
-    """Raise `CorruptImage` if a decoder finds another size than the header states.
-
-    Limits and plans use the facts of the header alone. Decoders differ in how they round, and a drawing's own
-    size may have fractions, which grow with it.
-    """
-    if any(abs(side - wanted) > tolerance for side, wanted in zip(found, expected, strict=True)):
-        title = FORMATS[info.format].title
+    width, height = picture.expected_size(settings)
+    expected = width, height * (info.frames if settings.all_frames else 1)
+    found = image.size if isinstance(image, Raster) else size_of(image)
+    # Decoders differ in how they round, and a drawing's own size may have fractions, which grow with it.
+    if any(abs(side - wanted) > max(1, settings.scale) for side, wanted in zip(found, expected, strict=True)):
         raise CorruptImage(
-            f"The {title} image is damaged: its header states {expected[0]:.0f} x {expected[1]:.0f} "
+            f"The {picture.title} image is damaged: its header states {expected[0]:.0f} x {expected[1]:.0f} "
             f"pixels, its data {found[0]} x {found[1]}."
         )
+    return image

@@ -105,7 +105,8 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, GifHeader]:
             raise reader.corrupt(f"it has an unknown block {block:#04x} before its first frame")
     if not frames:
         raise reader.corrupt("it has no frame")
-    width, height = _screen(width, height, frames[0])
+    first = frames[0]  # the declared screen may have no size, so it is enlarged to hold this
+    width, height = max(width, first.left + first.width), max(height, first.top + first.height)
     reader.check_size(width, height)
     animated = len(frames) > 1
     largest = max(frame.width * frame.height for frame in frames)  # may reach beyond the screen
@@ -143,11 +144,6 @@ def _read_frame(reader: HeaderReader, offset: int, control: _Control, palette: t
         delay=control.delay, disposal=control.disposal, transparent=control.transparent,
         palette=palette, data=data, end=_after_blocks(reader, data + 1),
     )  # fmt: skip
-
-
-def _screen(width: int, height: int, first: GifFrame) -> tuple[int, int]:
-    """Return the declared screen, which may have no size, enlarged to hold the first frame."""
-    return max(width, first.left + first.width), max(height, first.top + first.height)
 
 
 def _has_alpha(frames: Sequence[GifFrame], width: int, height: int) -> bool:
