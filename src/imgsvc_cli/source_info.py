@@ -7,7 +7,7 @@ from urllib.parse import quote
 import imgsvc_core as imgsvc
 from imgsvc_cli import printing
 from imgsvc_cli.service_settings import load_settings
-from imgsvc_core.errors import ImgsvcError, MissingDependency, SpecError
+from imgsvc_core.errors import ImgsvcError, MissingDependency
 from imgsvc_core.sources import open_filesystem, reason_of, shown_url
 from imgsvc_urls import OriginSource, UrlSource, source_of
 
@@ -37,7 +37,7 @@ def _inspected(source: UrlSource | OriginSource) -> imgsvc.ImageInfo | None:
         return imgsvc.inspect(source.url, limits=_LIMITS) if "://" in source.url else None
     try:
         origin = load_settings().delivery.origins.get(source.origin)
-    except (MissingDependency, SpecError):
+    except MissingDependency:
         return None
     if origin is None:
         return None

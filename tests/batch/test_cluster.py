@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 import imgsvc_batch
 from imgsvc_batch import Event, Summary, cluster
 from imgsvc_core import Limits
-from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation
+from imgsvc_core.errors import SourceUnreachable, TargetError, UnsupportedOperation, WorkerDied
 from tests.batch.clusters import LOADED, Cluster, cluster_of, workers_of
 from tests.batch.pictures import SPEC, fill, results
 from tests.support import forked_python, requires
@@ -369,3 +370,19 @@ def test_a_scheduler_that_wants_certificates_is_named(tmp_path: Path) -> None:
     fill(tmp_path / "in", 1)
     with pytest.raises(SourceUnreachable, match=r"No scheduler answers at 'tls://.*TLS"):
         go(tmp_path, "tls://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(("status", "error"), [("running", WorkerDied), ("closed", ConnectionError)])
+def test_a_task_that_is_cancelled_lost_its_workers_or_the_scheduler(
+    status: str, error: type[Exception]
+) -> None:
+    class Client:
+        async def gather(self, *_: object, **__: object) -> None:
+            raise CancelledError
+
+    client = Client()
+    client.status = status  # type: ignore[attr-defined]
+    answer: Future[Any] = Future()
+    asyncio.run(cluster._pass_on(None, answer, client))
+    with pytest.raises(error):
+        answer.result()

@@ -346,6 +346,7 @@ def test_a_flag_wins_over_an_assignment_of_its_setting() -> None:
         ),
         (["accounts", "quota", "nobody"], "There is no account 'nobody'"),
         (["accounts", "quota", "nobody", "5"], "There is no account 'nobody'"),
+        (["accounts", "permanent", "nobody", "on"], "There is no account 'nobody'"),
         (["accounts", "webhook-secret", "nobody"], "There is no account 'nobody'"),
         (["accounts", "webhook-secret", "nobody", "--renew"], "There is no account 'nobody'"),
         (

@@ -102,6 +102,7 @@ def test_srcset_and_picture(capsys: pytest.CaptureFixture[str]) -> None:
         (["photos/a", "--base", "img"], "The address of the service must be a URL"),
         (["photos/a", "--key", "k1"], "--key needs the secret of the key in the environment variable"),
         (["photos/a", "--widths", "40"], "--widths needs --srcset or --picture."),
+        (["photos/a", "--width", "40"], "'--widths'?"),
         (["photos/a", "--sizes", "40", "--srcset"], "--sizes needs --picture."),
         (["photos/a", "--srcset", "--picture", ""], "Give one of --info, --srcset and --picture."),
         (
@@ -138,13 +139,15 @@ def photo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("way", ["folder", "web", "url"])
+@pytest.mark.parametrize("way", ["folder", "web", "token", "url"])
 def test_sizes_are_those_of_a_source_that_can_be_read(
     way: str, photo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with web_origin() as server:
-        server.pages["/deep/%C3%BC%20%25.jpg"] = Page(encoded.jpeg().data)
-        origins = {"folder": f"file://{photo}", "web": server.url}
+        server.pages["/deep/%C3%BC%20%25.jpg" + ("?sig=a" if way == "token" else "")] = Page(
+            encoded.jpeg().data
+        )
+        origins = {"folder": f"file://{photo}", "web": server.url, "token": f"{server.url}?sig=a"}
         monkeypatch.setenv("IMGSVC_DELIVERY_ORIGINS", json.dumps(origins))
         source = f"{server.url}/deep/%C3%BC%20%25.jpg" if way == "url" else f"{way}/deep/ü %.jpg"
         page = printed(capsys, source, "--picture", "A face", "--formats", "webp", "--widths", "50,100")
@@ -165,6 +168,19 @@ def test_a_source_that_cannot_be_read_is_told_and_its_size_left_out(
         assert told in found.err
     assert run(["url", "photos/none.jpg"]) == 0
     assert capsys.readouterr().err == "", "a URL alone needs no size"
+
+
+def test_files_of_this_machine_tell_no_size_and_wrong_settings_are_told(
+    photo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(photo)
+    Path("urn:photo.jpg").write_bytes(encoded.jpeg().data)
+    monkeypatch.setenv("IMGSVC_SERVER_PORT", "none")
+    assert "1280w" in printed(capsys, "urn:photo.jpg", "--srcset")
+    assert run(["url", "photos/a.jpg", "--srcset"]) == 0
+    found = capsys.readouterr()
+    assert "1280w" in found.out
+    assert "photos/a.jpg cannot be read, so its size is not known: Setting 'server.port'" in found.err
 
 
 def test_the_url_that_tells_about_a_picture(capsys: pytest.CaptureFixture[str]) -> None:

@@ -230,6 +230,7 @@ def test_mirroring_comes_after_cropping() -> None:
     assert document(url("-0x-0"))["flip"] == {"horizontal": True, "vertical": True}
     turned = document(url("-200x300/filters:orient(90)"))
     assert (turned["flip"], turned["rotate"]) == ({"vertical": True}, {"angle": 270.0})
+    assert document(url("filters:orient(180)"))["rotate"] == {"angle": 180.0}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_mirroring_comes_after_cropping() -> None:
         ("rotate(45):rotate(-90):rotate(abc)", []),
         ("round_corner(2,3,green)", [{"round_corners": {"across": 2, "down": 3, "background": "008000"}}]),
         ("round_corner(20)", [{"round_corners": {"across": 20, "down": 20}}]),
-        ("nosuch(1):quality(abc):blur():blur(9,9,9):rgb(1,2):padding(red)", []),
+        ("nosuch(1):quality(abc):blur():blur(9,9,9):watermark():rgb(1,2):padding(red)", []),
         ("background_color(red)", []),
         ("redact():draw_detections():preview()", []),
     ],
@@ -292,6 +293,7 @@ def test_grounds() -> None:
     assert ground("fit-in/400x400/filters:fill(auto)")["kind"] == "mean"
     blurred = ground("fit-in/400x400/filters:fill(blur)")
     assert (blurred["kind"], blurred["under"]) == ("blur", True)
+    assert "kind" not in ground("fit-in/400x400/filters:fill(blur)", facts("gif", 300, 200, frames=3))
     assert "color" not in ground("fit-in/400x400/filters:fill(none)")
     assert ground("filters:background_color(nosuchcolor)")["color"] == "000000"
     assert ground("200x100/filters:crop(10,20,50,60)") == {"width": 50, "height": 60, "left": -10, "top": -20}
@@ -797,6 +799,7 @@ def written(filters: str) -> Any:
     ("filters", "edges"),
     [
         ("text(Hxg,20,30,sans-bold-36,white)", (20, 30, None, None)),
+        ("text(Hxg,20,30,sans-serif-bold-36,white)", (20, 30, None, None)),
         ("text(Hxg,-20,-30,Inter-36)", (None, None, 280, 170)),
         ("text(Hxg,right,bottom,sans-36)", (None, None, 300, 200)),
         ("text(b64:SHhn,10p,0.5,sans-36,ff0000,0,normal,0,high)", (30, 100, None, None)),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from scipy.interpolate import CubicSpline
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, EmptySource, ImgsvcError, SourceUnreachable
@@ -23,6 +24,7 @@ from imgsvc_urls.dialects import Document, ForeignRequest
 from imgsvc_urls.dialects.building import truncated_blur
 from imgsvc_urls.dialects.thumbor import Thumbor, ThumborUrl, sign
 from imgsvc_urls.dialects.thumbor.filters import Filter, read_filters
+from imgsvc_urls.dialects.thumbor.tones import curved
 from imgsvc_urls.dialects.translating import translate
 from imgsvc_urls.errors import DialectError, SourceRefused
 from tests.dialects.pictures import DRAWN, PHOTO, document, facts, output, planned_size
@@ -263,6 +265,17 @@ def test_levels(filters: str, levels: dict[int, tuple[int, int, int]]) -> None:
     assert isinstance(tables, dict)
     red, green, blue = (bytes.fromhex(tables[name]) for name in ("red", "green", "blue"))
     assert {level: (red[level], green[level], blue[level]) for level in levels} == levels
+
+
+def test_upright_pictures_fit_into_upright_sizes_as_they_are() -> None:
+    assert planned_size(url("adaptive-fit-in/500x900"), facts("jpg", 600, 1000)) == (500, 833)
+
+
+def test_curves_are_natural_splines() -> None:
+    places, levels = (0, 40, 90, 170, 255), (30, 10, 200, 120, 250)
+    expected = CubicSpline(places, levels, bc_type="natural")(np.arange(256)).clip(0, 255)
+    found = np.frombuffer(curved(list(zip(places, levels, strict=True))), np.uint8)
+    assert np.abs(found - expected).max() <= 1
 
 
 def test_transparency_is_left_out_where_the_format_has_none() -> None:
