@@ -20,12 +20,11 @@ SIZES = st.builds(Size, SIDES, SIDES)
 
 
 def _keeps_aspect(size: Size, result: Size) -> bool:
-    """Whether one side follows from the other to within half a pixel, or is 1 already."""
+    """Whether one side follows from the other to within half a pixel, but is at least 1."""
     across, down = result.width / size.width, result.height / size.height
     return (
-        abs(size.height * across - result.height) <= 0.5
-        or abs(size.width * down - result.width) <= 0.5
-        or 1 in result
+        abs(max(1, size.height * across) - result.height) <= 0.5 + 1e-9
+        or abs(max(1, size.width * down) - result.width) <= 0.5 + 1e-9
     )
 
 

@@ -162,8 +162,17 @@ def test_what_the_bound_grows_with() -> None:
     assert bound({**blurred, "resize": {"width": 300}}) < bound({"rotate": {"angle": 90}})
     webp = bound({"output": {"format": "webp"}})
     assert bound({"output": {"format": "webp", "lossless": True}}) > webp
+    assert bound({"output": {"format": "webp", "max_bytes": 10_000}}) > webp + 35_000_000
     decoded, scored = 2 * 3 * 12_000_000, (20 + 40) * 6_000_000  # at most 6 megapixels are scored at once
     assert bound({"output": {"format": "webp", "look": 80}}) > webp + decoded + scored
+
+
+def test_a_decoded_picture_has_the_size_of_its_samples() -> None:
+    info = imgsvc.ImageInfo(
+        format="pixels", width=10, height=20, colorspace="srgb", bytes=0, alpha=True, depth=16, frames=3
+    )
+    assert decoded_bound(info, LoadSettings()) == 10 * 20 * 4 * 2
+    assert decoded_bound(info, LoadSettings(all_frames=True, scale=0.5)) == 5 * 10 * 4 * 2 * 3
 
 
 def test_shadows_count() -> None:

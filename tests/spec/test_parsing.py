@@ -483,6 +483,17 @@ def test_what_changes_nothing_leaves_no_trace_in_the_canonical_form(neutral: dic
     assert parse(neutral).digest == Spec().digest
 
 
+def test_what_changes_something_stays_beside_what_changes_nothing() -> None:
+    changing = {
+        "redact": [{"faces": True}],
+        "resize": {"width": 800},
+        "filter": [{"sepia": {"value": 60}}],
+        "layers": [{"shape": {"kind": "ellipse", "color": "FF0000"}}],
+    }
+    neutral = {"flip": {}, "filter": [{"blur": {"mode": "zoom", "value": 0}}, *changing["filter"]]}
+    assert json.loads(parse({**changing, **neutral}).canonical()) == changing
+
+
 def test_the_digest_is_stable() -> None:
     spec = parse({"resize": {"width": 800}, "output": {"format": "jpeg"}})
     assert spec.canonical() == '{"output":{"format":"jpg"},"resize":{"width":800}}'

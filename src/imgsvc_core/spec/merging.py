@@ -39,7 +39,7 @@ def merge(request: Document, key: str, part: Mapping[str, Any] | list[Any]) -> N
 
 def _background(present: Any, part: Any) -> Any:
     """Return a background with other parameters, or another one if they tell of which kind."""
-    if isinstance(part, Mapping) and ("kind" in part or "color" in part):
+    if "kind" in part or "color" in part:
         return part
     return _merged({"color": present} if isinstance(present, str) else present, part)
 
