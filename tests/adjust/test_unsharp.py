@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from imgsvc_core.pixels.spatial.sharpen import unsharp, unsharp_sigma
+from imgsvc_core.pixels.spatial.sharpen import adjust_unsharp, unsharp, unsharp_sigma
+from imgsvc_core.plan.filter_works import Unsharp
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_vips, astronaut, coffee, cut_out, deep
 from tests.support.spatial import (
@@ -35,6 +36,11 @@ def test_agrees_with_the_formula(gain: float, sigma: float) -> None:
 def test_continuous_at_zero() -> None:
     result = unsharp(as_vips(coffee()), 0.01, unsharp_sigma(400)).numpy()
     assert np.abs(result - coffee().astype(int)).max() <= 2
+
+
+def test_a_value_is_percent_of_the_difference() -> None:
+    found = adjust_unsharp(as_vips(coffee()), Unsharp(90)).numpy()
+    assert np.array_equal(found, unsharp(as_vips(coffee()), 0.9, unsharp_sigma(400)).numpy())
 
 
 def test_more_is_more_contrast() -> None:

@@ -16,7 +16,7 @@ import imgsvc_core as imgsvc
 from imgsvc_core.errors import MissingDependency, SpecError
 from imgsvc_core.fonts import FOLDERS, SYSTEM, Catalog, Font, catalog
 from imgsvc_core.fonts import catalog as module_of_catalog
-from imgsvc_core.fonts.sfnt import read_font
+from imgsvc_core.fonts.sfnt import FontFile, letters_of, read_font
 from imgsvc_core.plan.geometry import Size
 from imgsvc_core.plan.texts import planned_text
 from imgsvc_core.spec.layers import Text
@@ -119,6 +119,17 @@ def test_families_are_read_as_their_platform_writes_them(
     else:
         with pytest.raises(ValueError, match="it has no family"):
             read_font(tmp_path / "acme.ttf")
+
+
+def test_letters_whose_glyph_is_missing_are_not_there(tmp_path: Path) -> None:
+    """Ranges A to C and a to b, whose glyphs are listed: 0 is none."""
+    head = struct.pack(">HHHHI", 0, 1, 3, 1, 12)
+    segments = struct.pack(">3H2x3H", 67, 98, 0xFFFF, 65, 97, 0xFFFF)
+    glyphs = struct.pack(">3h3H5H", 0, 0, 1, 6, 10, 0, 5, 0, 6, 7, 0)
+    table = struct.pack(">HHHH6x", 4, 50, 0, 6) + segments + glyphs
+    (tmp_path / "font").write_bytes(head + table)
+    font = FontFile(tmp_path / "font", ("Ours",), ((0, len(head + table)),), b"", colored=False)
+    assert letters_of(font) == [(65, 65), (67, 67), (97, 97)]
 
 
 def test_without_a_usual_font_there_is_another_one() -> None:

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imgsvc_core.formats.info import ImageInfo
+from imgsvc_core.formats.settings import MOST_EXAMINED
 from imgsvc_core.formats.table import FORMATS
-from imgsvc_core.plan.encoding import choose_formats
+from imgsvc_core.plan.encoding import choose_formats, exact_formats
+from imgsvc_core.plan.geometry import Size
 from imgsvc_core.spec import Output
 
 NAMES = ("avif", "webp", "jpg", "png", "gif", "apng")
@@ -21,6 +23,17 @@ def chosen(accept: str, *, animated: bool = False, alpha: bool = False) -> str:
     )
     [row], _ = choose_formats(Output(format="auto"), info, accept=accept, alpha=alpha)
     return row.name
+
+
+def test_all_frames_count_in_what_may_be_a_graphic() -> None:
+    for frames in (1, 64):
+        info = ImageInfo(format="gif", width=9, height=9, colorspace="srgb", bytes=999, frames=frames)
+        most = MOST_EXAMINED // frames // 1000
+        found = [
+            exact_formats(Output(format="auto"), info, Size(1000, height), photograph=False)
+            for height in (most, most + 1)
+        ]
+        assert [bool(rows) for rows in found] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,13 @@ def test_the_border_is_cut_to_the_pixel() -> None:
     np.testing.assert_array_equal(trimmed(png(framed())), INNER)
 
 
+def test_translucent_borders_have_the_color_that_is_asked_for() -> None:
+    inner = np.dstack([INNER, np.full(INNER.shape[:2], 255, np.uint8)])
+    pixels = framed(inner, (200, 30, 9, 128))
+    np.testing.assert_array_equal(trimmed(pixels, {"color": "80C81E09"}), inner)
+    assert trimmed(pixels, {"color": "C81E09"}).shape == pixels.shape
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 19), st.integers(0, 9)), max_size=4),
     st.integers(0, 255), st.integers(0, 255), st.integers(0, 255),

@@ -38,6 +38,16 @@ def test_names_of_options_are_lower_case_words() -> None:
         ),
         ({"canvas": "16:9", "canvas-gravity": "top"}, {"canvas": {"ratio": "16:9", "gravity": "top"}}),
         ({"sepia": "1e1"}, {"filter": {"sepia": {"value": 10}}}),
+        ({"mask": "ellipse", "crop": "face"}, {"mask": {"shape": "ellipse"}, "crop": {"mode": "face"}}),
+        (
+            {"mask": "12", "flip": "v", "blur": "20"},
+            {
+                "mask": {"shape": "rounded", "radius": 12},
+                "flip": {"vertical": True},
+                "filter": {"blur": {"mode": "gaussian", "value": 20}},
+            },
+        ),
+        ({"crop": "4:3", "gravity": "top"}, {"crop": {"mode": "ratio", "ratio": "4:3", "gravity": "top"}}),
     ],
 )
 def test_values_are_texts_or_switches(values: dict[str, Any], request_: dict[str, Any]) -> None:

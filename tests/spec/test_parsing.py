@@ -494,6 +494,13 @@ def test_what_changes_something_stays_beside_what_changes_nothing() -> None:
     assert json.loads(parse({**changing, **neutral}).canonical()) == changing
 
 
+def test_pictures_have_the_path_at_which_they_are_named() -> None:
+    spec = parse({"watermark": {"id": "a"}, "layers": [{"picture": {"id": id}} for id in "abc"]})
+    assert spec.pictures == ("a", "b", "c")
+    paths = ["watermark.id", "layers[1].picture.id", "layers[2].picture.id"]
+    assert [spec.path_of_picture(id) for id in "abc"] == paths
+
+
 def test_the_digest_is_stable() -> None:
     spec = parse({"resize": {"width": 800}, "output": {"format": "jpeg"}})
     assert spec.canonical() == '{"output":{"format":"jpg"},"resize":{"width":800}}'

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from imgsvc_core import SpecError
 from imgsvc_core.spec import parse, unparse
-from imgsvc_core.spec.presets import parse_preset, with_presets
+from imgsvc_core.spec.presets import parse_preset, preset_names, with_presets
 from imgsvc_core.spec.request import parse_partial
 from tests.spec.strategies import json_values, nearly_requests, specs, with_and_without_nulls
 
@@ -106,6 +106,14 @@ def test_mistakes_have_their_paths_and_name_the_preset(document: Any, path: str,
 def test_names_of_presets_suit_urls(name: str) -> None:
     with pytest.raises(SpecError, match="must have a name of 1 to 63 lower-case letters"):
         parse_preset(name, {})
+
+
+def test_a_request_names_one_preset_or_several() -> None:
+    assert preset_names("card") == ("card",)
+    assert preset_names(["wide", "card"]) == ("wide", "card")
+    for wrong in (["a", "b", "a"], ["a", 1], {"a": 1}, None):
+        with pytest.raises(SpecError, match="'preset' must"):
+            preset_names(wrong)
 
 
 def test_presets_cannot_name_presets() -> None:

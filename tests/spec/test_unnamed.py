@@ -64,6 +64,7 @@ def test_it_is_checked_as_with_a_name() -> None:
         ),
         ("Flip", (True,), "Flip takes its parameters by name, such as Flip(horizontal=True), got true."),
         ("Resize", ("a" * 99,), f'Resize takes its parameters by name, got "{"a" * 56}....'),
+        ("Picture", ("https://me:secret@a.b",), "Picture takes its parameters by name, got something else."),
         ("Sepia", (60, 5), "Sepia takes only 'value' without its name, and once, got 60, 5."),
     ],
 )
