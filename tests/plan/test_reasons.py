@@ -120,3 +120,17 @@ def test_transparency_is_dropped_because_the_format_has_none() -> None:
         "JPEG has no transparency"
     ]
     assert "lay on FFFFFF (JPEG has no transparency)" in str(plan)
+
+
+def test_layers_are_told_with_their_sizes() -> None:
+    layers = [
+        {"shape": {"kind": "ellipse", "color": "F00"}, "width": 10, "height": "1%"},
+        {"gradient": {"from": "000", "to": "80FFFFFF"}, "scale": 0.5},
+        {"picture": {"source": "https://me:secret@a.b/c.png"}},
+    ]
+    lines = imgsvc.explain({"layers": layers}, info(width=600, height=400)).lines()
+    assert [line["text"] for line in lines if line["phase"] == "layers"] == [
+        "draw ellipse of 10 x 4 in FF0000",
+        "draw gradient of 300 x 200 from 000000 to 80FFFFFF",
+        "lay layer picture 'https://a.b/c.png' over the picture",
+    ]
