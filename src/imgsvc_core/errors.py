@@ -335,4 +335,4 @@ def os_reason(error: BaseException) -> str:
     number = getattr(error, "errno", None)
     if isinstance(error, io.UnsupportedOperation):
         return "it was not opened for that"
-    return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))
+    return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error).rstrip("."))

@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,20 @@ def _closed() -> io.BytesIO:
 def test_what_is_no_target_is_refused_before_any_work(target: Any) -> None:
     with pytest.raises(imgsvc.TargetError, match="Target"):
         imgsvc.process("missing.jpg", PNG, target)
+
+
+@pytest.mark.parametrize("format", ["png", "jpg", "auto"])
+def test_a_file_that_is_closed_meanwhile_is_no_target(photo: Path, format: str) -> None:
+    class Closing(io.BytesIO):
+        def write(self, data: Any) -> int:
+            self.close()
+            return super().write(data)
+
+    request = {"output": {"format": format}}
+    result = imgsvc.process(photo, request)
+    for write in (partial(imgsvc.process, photo, request), result.save):
+        with pytest.raises(imgsvc.TargetError, match=r"^Target file cannot be written: .* closed file\.$"):
+            write(Closing())
 
 
 def test_results_are_saved_somewhere(photo: Path) -> None:

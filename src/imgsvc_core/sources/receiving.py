@@ -210,7 +210,7 @@ def _chunk(file: Any) -> Any:
     try:
         chunk = file.read(_CHUNK)
     except (OSError, ValueError) as error:
-        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error).rstrip('.')}.") from error
+        raise SourceUnreachable(f"Source file cannot be read: {os_reason(error)}.") from error
     if chunk is None:  # a raw file that does not block may have more later
         raise SourceUnreachable("Source file must wait for its bytes, got a non-blocking one.")
     return chunk

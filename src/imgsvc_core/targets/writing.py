@@ -98,7 +98,7 @@ def open_target(
     else:
         try:
             yield cast("BinaryIO", target)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter if it was closed meanwhile
             raise TargetError(f"Target file cannot be written: {os_reason(error)}.") from error
 
 
