@@ -120,6 +120,14 @@ def test_who_waits_for_one_token_shares_what_comes_of_it(
         assert {type(refusal) for refusal in refusals} == {stores.StoreRefused}
 
 
+@pytest.mark.parametrize("provider", ["ibm"], indirect=True)
+def test_an_answer_with_a_token_may_be_long(server: Failing, put: Put) -> None:
+    """As one that lists the addresses of many services."""
+    answer = {"access_token": "ya29.long", "expires_in": 3600, "more": "x" * 500_000}
+    server.tokens = lambda _: web.json_response(answer)
+    assert put(server.url).endswith("/cat.webp")
+
+
 @pytest.mark.parametrize(("seconds", "asked"), [(250.0, 3), (3600.0, 1)])
 def test_tokens_are_renewed_some_minutes_before_they_expire(seconds: float, asked: int) -> None:
     """An upload that begins with a token has to end with it."""
@@ -129,9 +137,11 @@ def test_tokens_are_renewed_some_minutes_before_they_expire(seconds: float, aske
         given.append(f"token {len(given)}")
         return given[-1], seconds
 
-    async def used() -> list[str]:
+    async def used() -> tuple[list[str], tuple[str, ...]]:
         tokens = Tokens(ask)
-        return [await tokens.current() for _ in range(3)]
+        return [await tokens.current() for _ in range(3)], tokens.secrets()
 
-    assert asyncio.run(used()) == (given if asked == 3 else ["token 0"] * 3)
+    used_tokens, secrets = asyncio.run(used())
+    assert used_tokens == (given if asked == 3 else ["token 0"] * 3)
     assert len(given) == asked
+    assert secrets == tuple(given[-2:])  # the last answer to the one before may still come
