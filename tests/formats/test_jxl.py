@@ -105,6 +105,13 @@ def test_times_of_frames_of_many_parts(effort: int, options: dict[int, int]) -> 
     assert pixels_of(data, all_frames=True).height == 2 * large.shape[0]
 
 
+def test_the_end_of_a_frame_of_very_many_parts() -> None:
+    """The order of more than a hundred parts is coded by ANS."""
+    pixels = np.zeros((1500, 1500, 1), np.uint8)
+    data = libjxl.encode(pixels, options={0: 2, 13: 1, 26: 0})
+    assert imgsvc.process(data + b"the rest", {"output": {"keep_pixels": True}}).data == data
+
+
 @pytest.mark.parametrize("name", ["srgb", "p3"])
 def test_profiles_come_back(name: str) -> None:
     wanted = pyvips.Operation.call("profile_load", name)

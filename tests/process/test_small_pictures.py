@@ -237,6 +237,16 @@ def test_a_resolution_is_understood_as_by_libvips(unit: int, density: tuple[int,
         assert imgsvc.process(bytes(source), request).data == found
 
 
+def test_the_last_of_several_resolutions_counts_as_by_libvips() -> None:
+    head = b"\xff\xe0\0\x10JFIF\0\1\1\1" + struct.pack(">HH", 30, 15) + bytes(2)
+    sources = [jpeg(coffee()[100:164, 200:264], dpi=(96, 96)) for _ in range(2)]
+    sources[1] = sources[1][:2] + head + sources[1][2:]
+    request = {"resize": {"width": 32}, "output": {"format": "png"}}
+    found = [at_once(source, request) for source in sources]
+    with libvips_alone():
+        assert [imgsvc.process(source, request).data for source in sources] == found
+
+
 @pytest.mark.parametrize("unit", [None, 0, 2, 3])
 @pytest.mark.parametrize(
     "resolutions", [(), (300.0,), (300.0, 150.0), (72.5, 72.5), (1.0, 1.0), (0.0, 300.0)]

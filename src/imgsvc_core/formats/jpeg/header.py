@@ -214,12 +214,10 @@ def _density(reader: HeaderReader, segments: Sequence[Segment], exif: Directory 
     """Return the resolution by JFIF, or by EXIF where it has one; None if they state it in an odd way."""
     own = [segment for segment in segments if segment.marker == _APP0]
     stated = Density()
-    if len(own) > 1:
-        return None
-    if own:
-        if own[0].length < 14 or reader.read(own[0].start, len(_JFIF)) != _JFIF:
+    if own:  # the last one counts for decoders
+        if own[-1].length < 14 or reader.read(own[-1].start, len(_JFIF)) != _JFIF:
             return None
-        stated = Density(*reader.unpack(">BHH", own[0].start + 7))
+        stated = Density(*reader.unpack(">BHH", own[-1].start + 7))
     if exif is None or not any(tag in exif.entries for tag in (_RESOLUTION_UNIT, *_RESOLUTIONS)):
         return stated
     if not all(tag in exif.entries and exif.is_readable(tag) for tag in _RESOLUTIONS):

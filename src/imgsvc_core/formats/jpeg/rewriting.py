@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from imgsvc_core.formats.directory import EXIF_PREFIX
 from imgsvc_core.formats.jpeg import Jpeg
-from imgsvc_core.formats.jpeg.header import APP13, CODED_MARKER, Segment, is_metadata
+from imgsvc_core.formats.jpeg.header import CODED_MARKER, Segment, is_metadata
 from imgsvc_core.formats.jpeg.samsung import with_end
 from imgsvc_core.formats.jpeg.segments import APP2, ICC, make_segment
 from imgsvc_core.formats.metadata import PHOTOSHOP, XMP_PREFIX, Blocks, beside_stored, segments_of
 from imgsvc_core.formats.settings import MetadataPolicy
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
-_APP0, _APP1, _APP14 = 0xE0, 0xE1, 0xEE
+_APP0, _APP14 = 0xE0, 0xEE
 _KEPT = {_APP0: b"JFIF\0", APP2: ICC, _APP14: b"Adobe"}
 _NO_PREVIEW = bytes(2)  # the size of the preview of JFIF, which follows
 _BEFORE_PREVIEW = _ADOBE_LENGTH = 12
@@ -60,13 +60,13 @@ def _coded(picture: Jpeg, data: bytes, start: int) -> bytes:
 def _blocks(picture: Jpeg, data: bytes) -> Blocks:
     """Return the metadata of the file: of EXIF and XMP the first block, of IPTC all parts."""
 
-    def contents(marker: int, prefix: bytes) -> list[bytes]:
+    def contents(prefix: bytes) -> list[bytes]:
         return [
             data[segment.start + len(prefix) : segment.end]
             for segment in picture.header.segments
-            if segment.marker == marker and data.startswith(prefix, segment.start, segment.end)
+            if data.startswith(prefix, segment.start, segment.end)
         ]
 
-    exif, packets = contents(_APP1, EXIF_PREFIX), contents(_APP1, XMP_PREFIX)
-    records = b"".join(contents(APP13, PHOTOSHOP))
+    exif, packets = contents(EXIF_PREFIX), contents(XMP_PREFIX)
+    records = b"".join(contents(PHOTOSHOP))
     return Blocks(next(iter(exif), None), next(iter(packets), None), records or None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 from typing import TypeVar
 
 from imgsvc_core.errors import CorruptImage
@@ -23,25 +25,18 @@ class Codestream:
     def __init__(self, reader: HeaderReader, parts: tuple[tuple[int, int], ...]) -> None:
         self.reader = reader
         self.parts = parts
-        self.size = sum(length for _, length in parts)
-        self._offset, self._length = parts[0]
-        self._first = 0  # where the part that was read last begins in the codestream
+        *self._starts, self.size = accumulate((length for _, length in parts), initial=0)
 
     def read(self, start: int, length: int) -> bytes:
         """Return bytes from a place of the codestream."""
-        begin = start - self._first
-        if begin >= 0 and begin + length <= self._length:
-            return self.reader.read(self._offset + begin, length)
         if start + length > self.size:
             raise self.reader.corrupt("its codestream ends before its data is complete")
-        found, first = [], 0
-        for offset, part in self.parts:
-            begin, end = max(start - first, 0), min(start + length - first, part)
-            if begin < end:
-                found.append(self.reader.read(offset + begin, end - begin))
-                self._offset, self._length, self._first = offset, part, first
-            first += part
-        self.reader.count(len(self.parts))
+        found, part = [], bisect_right(self._starts, start) - 1
+        while length:
+            offset, size = self.parts[part]
+            begin = start - self._starts[part]
+            found.append(self.reader.read(offset + begin, min(length, size - begin)))
+            start, length, part = start + len(found[-1]), length - len(found[-1]), part + 1
         return b"".join(found)
 
 
