@@ -112,8 +112,15 @@ def _deep() -> bytes:
     return bytes(wide.copy(interpretation="rgb16").heifsave_buffer(compression="av1", bitdepth=10, effort=0))
 
 
+def _multiplied() -> bytes:
+    clear = _photo().convert("RGBA")
+    clear.putalpha(Image.linear_gradient("L").resize(SIZE))
+    return _avif(clear, alpha_premultiplied=True)
+
+
 OTHERS: dict[str, Callable[[], bytes]] = {
     "10 bits": _deep,
+    "multiplied": _multiplied,
     "frames": lambda: _avif(_photo(), save_all=True, append_images=[_photo().rotate(90)]),
 }
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import imgsvc_core as imgsvc
+from imgsvc_core.formats.heif import avif_reading
 from tests.support import photos, requires
 from tests.support.decoded import decode
 from tests.support.photos import Pixels
@@ -47,14 +48,23 @@ def _pixels(data: bytes) -> Pixels:
 @pytest.mark.parametrize("subsampling", ["4:2:0", "4:2:2", "4:4:4"])
 @pytest.mark.parametrize("range_", ["full", "limited"])
 def test_avif(orientation: int, subsampling: str, range_: str) -> None:
-    def encoded(orientation: int) -> bytes:
-        file = io.BytesIO()
-        options = {"subsampling": subsampling, "range": range_, "exif": _exif(orientation)}
-        _photo().save(file, "AVIF", speed=9, **options)
-        return file.getvalue()
+    upright, turned = (_pixels(_avif(number, subsampling, range_)) for number in (1, orientation))
+    np.testing.assert_array_equal(turned, TURNED[orientation](upright))
 
-    upright = _pixels(encoded(1))
-    np.testing.assert_array_equal(_pixels(encoded(orientation)), TURNED[orientation](upright))
+
+@pytest.mark.parametrize("orientation", TURNED)
+def test_avif_that_libvips_decodes(orientation: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does if there are more than 8 bits, or tiles."""
+    monkeypatch.setattr(avif_reading, "suits", lambda picture: False)
+    upright, turned = (_pixels(_avif(number, "4:2:2", "limited")) for number in (1, orientation))
+    np.testing.assert_array_equal(turned, TURNED[orientation](upright))
+
+
+def _avif(orientation: int, subsampling: str, range_: str) -> bytes:
+    file = io.BytesIO()
+    options = {"subsampling": subsampling, "range": range_, "exif": _exif(orientation)}
+    _photo().save(file, "AVIF", speed=9, **options)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("orientation", TURNED)

@@ -219,6 +219,13 @@ def test_a_profile_that_is_none_is_left_out(content: bytes, count: int) -> None:
     assert np.array_equal(pixels_of(before(TABLES, part(1, count, content))), pixels_of(photo()))
 
 
+def test_a_profile_of_more_parts_than_have_numbers_is_left_out() -> None:
+    pieces = [bytes(65_519)] * 256
+    pieces[0] = (256 * 65_519).to_bytes(4, "big") + bytes(32) + b"acsp" + bytes(65_479)
+    parts = b"".join(part(1, 1, piece) for piece in pieces)
+    assert np.array_equal(pixels_of(before(TABLES, parts)), pixels_of(photo()))
+
+
 def test_sound_files_are_not_copied() -> None:
     for data in (
         photo(),

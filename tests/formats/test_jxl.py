@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import struct
 from itertools import pairwise
 from typing import Any
 
@@ -159,6 +160,23 @@ def test_any_content_of_a_profile_comes_back(data: bytes) -> None:
 def test_commands_that_unpack_a_profile(commands: bytes, data: bytes, expected: bytes) -> None:
     """Encoders write few of them."""
     packed = bytes([128 + len(expected), 1, 1 + len(commands), 0]) + commands + bytes(128) + data
+    assert icc._Unpacking(packed).profile()[128:] == expected
+
+
+@pytest.mark.parametrize(
+    ("commands", "tags"),
+    [
+        (b"\2\4", [(b"cprt", 140, 0)]),  # behind the tags
+        (b"\4\3", [(b"rXYZ", 164, 20), (b"gXYZ", 184, 20), (b"bXYZ", 204, 20)]),
+        (b"\4\2", [(b"rTRC", 164, 0), (b"gTRC", 164, 0), (b"bTRC", 164, 0)]),
+        (b"\4\x84\7\5\x46\3", [(b"cprt", 164, 7), (b"wtpt", 171, 20), (b"bkpt", 3, 20)]),
+    ],
+)
+def test_places_of_tags_in_a_profile_are_told_or_follow(
+    commands: bytes, tags: list[tuple[bytes, int, int]]
+) -> None:
+    expected = struct.pack(">I", len(tags)) + b"".join(struct.pack(">4sII", *tag) for tag in tags)
+    packed = bytes([128 + len(expected), 1, len(commands)]) + commands + bytes(128)
     assert icc._Unpacking(packed).profile()[128:] == expected
 
 

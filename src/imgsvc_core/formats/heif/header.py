@@ -245,13 +245,9 @@ def _coding(reader: HeaderReader, properties: Iterable[FileBox]) -> _Coding:
             return _Coding("heic", 8 + (depth & 7), chroma & 3)
         if box.kind == b"av1C":
             flags = reader.byte(box.start + 2)
-            return _Coding("avif", _av1_depth(flags), _av1_chroma(flags))
+            depth = 8 + 2 * (flags >> 6 & 1) + 2 * (flags >> 5 & 1)  # two flags: of 10, and of 12
+            return _Coding("avif", depth, _av1_chroma(flags))
     raise reader.unsupported("its picture is coded neither as HEVC nor as AV1")
-
-
-def _av1_depth(flags: int) -> int:
-    high, twelve = flags >> 6 & 1, flags >> 5 & 1
-    return 8 + 2 * high + 2 * (high & twelve)
 
 
 def _av1_chroma(flags: int) -> int:

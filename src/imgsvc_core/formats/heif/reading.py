@@ -97,7 +97,7 @@ def _as_described(image: pyvips.Image, bits: int, info: ImageInfo, header: HeifH
         luma = image[0].copy(interpretation="grey16" if image.format == "ushort" else "b-w")
         image = luma.bandjoin(image[3]) if image.bands == 4 else luma
     decoded = image
-    if image.format == "ushort" and bits < 16:
+    if image.format == "ushort":
         image = full_range(image, bits)
     if header.limited_gray:
         luma = full_range(decoded[0], bits, limited=True)
