@@ -132,11 +132,11 @@ def test_frames_are_where_the_tables_say(sizes: list[int], runs: list[int], wide
         b"" if same else struct.pack(f">{len(sizes)}I", *sizes)
     ))  # fmt: skip
     runs_of_chunks = b"".join(struct.pack(">III", place + 1, counts[place], 1) for place in changes)
-    table += box(b"stsc", struct.pack(">4xI", len(changes)) + runs_of_chunks)
     places = struct.pack(
         f">4xI{len(starts)}{'Q' if wide else 'I'}", len(starts), *(8 + start for start in starts)
     )
     table += box(b"co64" if wide else b"stco", places)
+    table += box(b"stsc", struct.pack(">4xI", len(changes)) + runs_of_chunks)  # the last bytes of the file
     media = box(b"hdlr", bytes(8) + b"pict") + box(b"minf", box(b"stbl", table))
     track = box(b"trak", box(b"tkhd", bytes(84)) + box(b"mdia", media))
     file = box(b"mdat", data) + box(b"moov", track)

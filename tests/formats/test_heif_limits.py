@@ -271,6 +271,13 @@ def test_metadata_stays_beside_data_whose_place_is_not_in_the_file(item: int) ->
         imgsvc.process(data[: place + 3] + b"\2" + data[place + 4 :], {"output": {"keep_pixels": True}})
 
 
+def test_a_picture_stays_beside_others_of_an_unknown_length() -> None:
+    """Without a length, the data of an item goes to the end of the file."""
+    data = heif(_SMALL).replace(b"\1\0\0\0\x44\0", b"\1\0\0\0\x40\0")
+    with pytest.raises(imgsvc.UnsupportedOperation):
+        imgsvc.process(data, {"output": {"keep_pixels": True}})
+
+
 @pytest.mark.parametrize("side", [64, 900])
 @pytest.mark.parametrize("format", ["heic", "avif"])
 def test_coded_data_larger_than_the_header_states(format: str, side: int) -> None:

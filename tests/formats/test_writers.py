@@ -369,6 +369,15 @@ def test_black_and_white_in_color_has_a_palette(size: tuple[int, int]) -> None:
     assert probe(ByteSource(write(vips(pixels), "png"))).info.colorspace == "palette"
 
 
+@pytest.mark.parametrize("format", [name for name in OUTPUT_NAMES if FORMATS[name].alpha])
+def test_opaque_alpha_is_told_if_it_is_in_the_file(format: str) -> None:
+    """Some encoders leave it out."""
+    opaque = np.dstack((photo(), np.full(photo().shape[:2], 255, np.uint8)))
+    result = save(vips(opaque), SaveSettings(format=format, quality=50))
+    assert result.data is not None
+    assert result.info.alpha == probe(ByteSource(result.data)).info.alpha
+
+
 @pytest.mark.parametrize("alpha", [255, 128])
 @pytest.mark.parametrize("size", [(40, 41), (140, 141)])
 def test_a_palette_keeps_the_alpha_channel(alpha: int, size: tuple[int, int]) -> None:
