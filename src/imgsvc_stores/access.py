@@ -16,10 +16,6 @@ MOST_KEY_CHARACTERS = 3500
 """Longest private key of a keyfile, in PEM: 4,096 bits. Checking a larger one takes seconds."""
 
 
-async def _no_wait() -> None:
-    """Do not wait."""
-
-
 @attrs.frozen
 class Access:
     """The credentials of a session, and its settings.
@@ -32,9 +28,9 @@ class Access:
     """
 
     spec: StoreSpec
-    keyfile: Keyfile | None = attrs.field(default=None, repr=False)
-    endpoints: Mapping[str, str] = attrs.field(factory=dict)
-    pace: Callable[[], Awaitable[None]] = attrs.field(default=_no_wait, repr=False)
+    keyfile: Keyfile | None = attrs.field(repr=False)
+    endpoints: Mapping[str, str]
+    pace: Callable[[], Awaitable[None]] = attrs.field(repr=False)
 
     def endpoint(self, name: str, default: str) -> str:
         """Return an address without a trailing slash."""
