@@ -297,6 +297,27 @@ def test_a_panorama_ends_where_the_blocks_of_the_camera_begin(
         assert imgsvc.process(source, {"output": {"keep_pixels": True, "metadata": "keep"}}).data == panorama
 
 
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([], False),
+        ([0x01_0001], False),
+        ([0x40_01_0002], False),
+        ([0x02_0002], True),
+        ([0x01_0001, 0x02_0002], True),
+        ([0x02_0002, 0x01_0001], True),
+    ],
+    ids=["alone", "preview", "flagged preview", "other", "preview and other", "other and preview"],
+)
+def test_other_pictures_in_an_index_are_no_previews(kinds: list[int], expected: bool) -> None:
+    """The first picture is at 0. Flags are above the kind."""
+    entries = struct.pack("<IIII", 0x2003_0000, 100, 0, 0)
+    entries += b"".join(struct.pack("<IIII", kind, 100, 9999, 0) for kind in kinds)
+    directory = struct.pack("<HHHII", 1, 0xB002, 7, len(entries), 26) + bytes(4)
+    index = segment(APP2, b"MPF\0II*\0\x08\0\0\0" + directory + entries)
+    assert imgsvc.inspect(before(TABLES, index)).more_pages is expected
+
+
 def test_video_after_a_picture_has_no_scans() -> None:
     """A video of 7 MB has the bytes that begin a scan a hundred times."""
     data = photo(progressive=True)

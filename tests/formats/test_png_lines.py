@@ -90,6 +90,18 @@ def test_every_pixel_is_kept(
             assert np.array_equal(np.asarray(shown), pixels)
 
 
+def test_the_best_filters_compare_lines_with_those_of_another_block() -> None:
+    """Each sample is half of the one before it, so the mean of it and of nothing fits if no line is above."""
+    pixels = np.tile(255 >> np.arange(9), (400, 20)).astype(np.uint8)[..., None]
+    height, width, _ = pixels.shape
+    filtered = lines.filtered(lines.Stored.plainly(pixels).lines(), 1, "all")
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\0\0\0\0"
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(filtered)), (b"IEND", b""))
+    data = png.SIGNATURE + b"".join(png.make_chunk(*chunk) for chunk in chunks)
+    assert np.array_equal(_seen(data, pixels), pixels)
+    assert not filtered[1:, 1:].any()
+
+
 @pytest.mark.parametrize("name", ["none", "sub", "avg"])
 @pytest.mark.parametrize("distance", [1, 3, 8])
 def test_filters_are_those_of_libpng(name: str, distance: int) -> None:
