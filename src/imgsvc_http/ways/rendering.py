@@ -99,8 +99,10 @@ async def identity_of(services: Services, order: Order) -> Identity | None:
     A bucket is asked anew for a version by `picture_of` only, which bounds how often.
     """
     version = order.version if services.origins.is_file(order.source) else None
-    with _source_errors(services, order):
+    try:
         return await services.origins.identity(order.source, version)
+    except _OF_SOURCES as error:
+        raise _refusal(services, order, error) from error
 
 
 async def picture_of(services: Services, order: Order, file: Identity | None) -> CacheResult:
@@ -132,8 +134,10 @@ async def picture_of(services: Services, order: Order, file: Identity | None) ->
 
     address = services.origins.address_of(order.source)
     key = entry_key(order.account_id, source, address, *order.parts, file.text if file else "")
-    with _source_errors(services, order):
+    try:
         return await cache.answer(key, account=order.account_id, source=source, produce=produce)
+    except _OF_SOURCES as error:
+        raise _refusal(services, order, error) from error
 
 
 async def _make(services: Services, order: Order, known: Picture | None) -> _Made:
@@ -212,22 +216,15 @@ def _shown(source: AnySource) -> str:
     return source.url if isinstance(source, UrlSource) else f"{source.origin}/{source.path}"
 
 
-@attrs.frozen
-class _source_errors:  # noqa: N801 (a context manager, without a generator for each use)
-    """Answer errors of sources as such, since the URL itself is right."""
+_OF_SOURCES = (SourceError, SourceTooLarge, ImageTooLarge)
 
-    _services: Services
-    _order: Order
 
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, SourceError | SourceTooLarge | ImageTooLarge):
-            is_missing = isinstance(error, SourceRefused) and error.is_missing
-            headers = {"Cache-Control": MISSING if is_missing else "no-store"}
-            status = _failure_status(self._services.settings.delivery, self._order, error)
-            raise Refusal(error.slug, status, error.message, headers, problems_of(error)) from error
+def _refusal(services: Services, order: Order, error: ImgsvcError) -> Refusal:
+    """Return an error of a source as such, since the URL itself is right."""
+    is_missing = isinstance(error, SourceRefused) and error.is_missing
+    headers = {"Cache-Control": MISSING if is_missing else "no-store"}
+    status = _failure_status(services.settings.delivery, order, error)
+    return Refusal(error.slug, status, error.message, headers, problems_of(error))
 
 
 def _failure_status(settings: DeliverySettings, order: Order, error: ImgsvcError) -> int:
