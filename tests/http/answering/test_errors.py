@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import errno
 import string
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 import imgsvc_http
 from imgsvc_core import Adjust, Limits, errors
@@ -91,11 +93,17 @@ def kinds(root: type[ImgsvcError]) -> Iterator[type[ImgsvcError]]:
         (KeyError("a mistake of ours"), "internal_error"),
         (MissingMasterKey("a message for the operator"), "internal_error"),
         (ImgsvcError("a message for the operator"), "internal_error"),
+        (OSError(errno.ENOSPC, "full"), "disk_full"),
+        (OSError(errno.EMFILE, "too many"), "overloaded"),
+        (DBAPIError("", {}, Exception(), connection_invalidated=True), "not_ready"),
     ],
 )
-def test_every_failure_is_answered_as_one_of_them(error: Exception, slug: str) -> None:
+def test_every_failure_is_answered_as_one_of_them(
+    error: Exception, slug: str, caplog: pytest.LogCaptureFixture
+) -> None:
     refused = as_refusal(error, "some-id")
     assert refused.slug == slug
+    assert ("some-id failed" in caplog.text) == (refused.status >= 500)
     assert "operator" not in refused.message
     if slug == "internal_error":
         assert "some-id" in refused.message

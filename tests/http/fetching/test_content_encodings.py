@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +15,7 @@ from aiohttp import web
 
 from imgsvc_core.errors import SourceTooLarge, SourceUnreachable
 from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.saving import save
 from imgsvc_http.storage.source_files import SourceFile
 from tests.http.sources import Handler, serving
 from tests.support import requires
@@ -198,6 +199,20 @@ async def test_the_number_of_codings_is_limited(fetcher: Fetcher, tmp_path: Path
     assert await got(fetcher, tmp_path, encoded(body, ",".join(["gzip"] * 5))) == PICTURE
     with pytest.raises(SourceUnreachable, match="encoded more than 5 times"):
         await got(fetcher, tmp_path, encoded(gzip.compress(body), ",".join(["gzip"] * 6)))
+
+
+async def test_what_is_announced_as_too_large_is_not_read(tmp_path: Path) -> None:
+    read: list[bytes] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        read.append(b"x")
+        yield b"x"
+
+    file = SourceFile(tmp_path / "source")
+    with pytest.raises(SourceTooLarge, match="10 bytes"):
+        await save(chunks(), "", 11, lambda _: file, 10, lambda: "It")
+    assert read == []
+    assert await save(chunks(), "", 10, lambda _: file, 10, lambda: "It") == file.path
 
 
 @CODINGS

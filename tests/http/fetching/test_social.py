@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from imgsvc_core._runtime.jsontext import SOMETHING
 from imgsvc_core.errors import SourceUnreachable, SpecError
-from imgsvc_http.fetching.fetcher import Fetcher
+from imgsvc_http.fetching.fetcher import Fetcher, shown_url
 from imgsvc_http.fetching.social import PLATFORMS, profile_of
 from imgsvc_http.settings import FetchSettings, SocialSettings
 from imgsvc_http.storage.source_files import SourceFile
@@ -41,6 +42,8 @@ async def as_json(request: web.Request) -> web.Response:
         "broken": {"data": {"profile_image_url": 7, "user": {"profile_pic_url_hd": "javascript:x"}}},
     }
     found = {"data": {"profile_image_url": address, "user": {"profile_pic_url_hd": address}}}
+    if user == "long":
+        found["more"] = {"bio": "x" * 2_000_000}
     if user == "html":
         return web.Response(text="<html>")
     return web.json_response(documents.get(user, found))
@@ -133,7 +136,7 @@ async def test_unknown_users_are_told_so(source: str, tmp_path: Path) -> None:
         await fetch(source, tmp_path)
 
 
-@pytest.mark.parametrize("user", ["broken", "html"])
+@pytest.mark.parametrize("user", ["broken", "html", "long"])
 @pytest.mark.parametrize("platform", ["twitter", "instagram"])
 async def test_answers_that_name_no_picture_are_told_so(platform: str, user: str, tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="names no picture"):
@@ -165,3 +168,17 @@ async def test_there_are_settings_for_every_platform() -> None:
     for name in PLATFORMS:
         assert getattr(SocialSettings(), f"{name}_url").startswith("https://")
         assert getattr(SocialSettings(), f"{name}_token") == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("GitHub:ada?token=secret", "GitHub:ada"),
+        ("github:ada/secret", SOMETHING),
+        ("secret:ada", SOMETHING),
+        ("https://ada:secret@host.example/p?token=secret#secret", "https://host.example/p"),
+        ("https://[secret", SOMETHING),
+    ],
+)
+async def test_messages_name_a_source_without_its_secrets(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
