@@ -21,6 +21,9 @@ def taken(shares: Shares, owner: str) -> int:
 def test_who_comes_first_leaves_something_for_all_others() -> None:
     shares = Shares(TOTAL)
     assert [taken(shares, owner) for owner in "abcd"] == [30, 15, 8, 4]
+    assert not shares.used_up
+    assert shares.take("e")
+    assert shares.used_up
 
 
 def test_one_part_may_be_everything() -> None:
