@@ -279,6 +279,30 @@ def test_each_problem_has_a_line(photo: Path) -> None:
     ]
 
 
+def test_json_names_sources_and_what_is_to_blame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("photo.jpg").write_bytes(encoded.jpeg().data)
+    Path("broken.jpg").write_bytes(b"broken")
+    Path("layers.json").write_text('[{"picture": {"source": "none.png"}}]')
+    assert in_process(["inspect", "broken.jpg", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["source"] == "broken.jpg"
+    assert in_process(["process", "photo.jpg", "--layers", "layers.json", "--json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert [problem["path"] for problem in told["errors"]] == ["layers[0].picture.source"]
+    assert in_process(["explain", "--size", "400x300", "--resize", "200x", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["input"]["width"], planned["output"]["height"]) == (400, 150)
+
+
+def test_a_folder_needs_no_slash(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "photo.jpg").write_bytes(encoded.jpeg().data)
+    assert in_process(["process", str(tmp_path / "photo.jpg"), "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "photo.jpg").is_file()
+
+
 def test_inspect_explain_formats_schema(photo: Path) -> None:
     told = run("inspect", photo).stdout.decode()
     assert "upright" not in told
