@@ -452,6 +452,8 @@ def test_nothing_found_is_a_failure(folder: Path) -> None:
     assert done.returncode == 3
     assert "Source 'texts' holds no pictures; 1 other file was passed over: 1 .txt." in done.stderr
     assert run(folder, "in/*.gif", "out", "--spec", "spec.json", "--json").returncode == 3
+    several = run(folder, "in/*.gif", "texts", "out", "--spec", "spec.json")
+    assert "Source 'in/*.gif, ...' holds no pictures" in several.stderr
 
 
 def test_a_batch_in_place_may_make_files_larger(folder: Path) -> None:
