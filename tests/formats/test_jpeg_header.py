@@ -85,6 +85,7 @@ ODD: dict[str, bytes] = {
     "thumbnail that is not there": changed(18, b"\x20\x20"),
     "short JFIF": before(TABLES, segment(APP0, b"JFIF\0\2"), without_jfif(photo())),
     "Adobe's transform 2": before(TABLES, adobe(2), without_jfif(photo())),
+    "Adobe's mark without a transform": before(TABLES, segment(APP14, b"Adobe\0\x64")),
     "Adobe's transform 9": before(TABLES, adobe(9), without_jfif(photo())),
     "two transforms": before(TABLES, adobe(1) + adobe(1), without_jfif(photo())),
     "no coefficients": changed(spectrum(photo()), b"\0\0\0"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyvips
 
-from imgsvc_core._runtime.vipsimage import PROFILE, bands_of, samples_of, size_of
+from imgsvc_core._runtime.vipsimage import PROFILE, bands_of, size_of
 from imgsvc_core.formats.boundary import encoder
 from imgsvc_core.formats.jpeg.quantization import JPEGLI_QUALITIES
 from imgsvc_core.formats.jpeg.segments import make_segment, of_profile
@@ -45,7 +45,6 @@ def can_write(image: pyvips.Image, settings: SaveSettings) -> bool:
         settings.progressive is not True
         and JPEGLI_QUALITIES[0] <= quality <= JPEGLI_QUALITIES[-1]
         and bands_of(image) == 3
-        and samples_of(image) == "uchar"
         and width * height <= MOST_EXAMINED
         and has_encoder()
     )
