@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from imgsvc_core.pixels.spatial.vignette import vignette
+from imgsvc_core.pixels.spatial.vignette import filter_vignette, vignette
+from imgsvc_core.spec import Vignette
 from tests.support.golden import GoldenCheck
 from tests.support.photos import as_pixels, as_vips, astronaut, coffee, cut_out, deep
 from tests.support.spatial import (
@@ -80,6 +81,11 @@ def test_equally_far_is_equally_dark() -> None:
     result = as_pixels(vignette(as_vips(white), 1.0, 0.1)).astype(int)
     assert abs(result[300, 300 + 250] - result[300 + 150, 300 + 200]) <= 4
     assert abs(result[300, 300 + 250] - result[300 - 200, 300 + 150]) <= 4
+
+
+def test_values_are_percent() -> None:
+    found = filter_vignette(as_vips(coffee()), Vignette(value=80, radius=30)).numpy()
+    assert np.array_equal(found, vignette(as_vips(coffee()), 0.8, 0.3).numpy())
 
 
 def test_neutral_is_the_same_image() -> None:

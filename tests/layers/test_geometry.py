@@ -82,6 +82,7 @@ def test_without_anything_a_layer_is_centered(frame: Size, size: Size) -> None:
     scale=st.floats(0.01, 10), upscale=st.booleans(),
 )  # fmt: skip
 @example(frame=Size(9, 9), own=Size(200, 100), width=900, height=None, scale=0.5, upscale=False)
+@example(frame=Size(9, 9), own=Size(200, 100), width=None, height=None, scale=2.0, upscale=True)
 def test_pictures_keep_their_aspect_within_width_and_height(
     frame: Size, own: Size, width: Any, height: Any, scale: float, upscale: bool
 ) -> None:

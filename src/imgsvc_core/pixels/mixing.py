@@ -66,20 +66,16 @@ def _with_luma(color: pyvips.Image, luma: pyvips.Image) -> pyvips.Image:
     moved = color + (luma - _luma(color))
     least, most = _ends(moved)
     from_gray = moved - luma
-    moved = (least < 0).ifthenelse(luma + from_gray * (luma / _above_zero(luma - least)), moved)
+    moved = (least < 0).ifthenelse(luma + from_gray * (luma / (luma - least)), moved)
     from_gray = moved - luma
-    return (most > 1).ifthenelse(luma + from_gray * ((1 - luma) / _above_zero(most - luma)), moved)
+    return (most > 1).ifthenelse(luma + from_gray * ((1 - luma) / (most - luma)), moved)
 
 
 def _with_saturation(color: pyvips.Image, like: pyvips.Image) -> pyvips.Image:
     """Give a color the distance between the largest and the least band of another one."""
     least, most = _ends(color)
     low, high = _ends(like)
-    return (color - least) * ((high - low) / _above_zero(most - least))
-
-
-def _above_zero(image: pyvips.Image) -> pyvips.Image:
-    return (image > 0).ifthenelse(image, 1)
+    return (color - least) * ((high - low) / (most - least))  # libvips divides by zero to zero
 
 
 _OWN: Mapping[str, _Mix] = {
