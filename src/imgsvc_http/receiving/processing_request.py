@@ -126,10 +126,7 @@ def parse_request(
         message = "Fetch 'headers' parameter must not be given with a social profile picture"
         problems.append(Problem("headers", message))
     if cdn.push and goes_elsewhere:
-        store = ["'store'"] if document.get("store") is not None else []
-        elsewhere = " or ".join(["a binary response", *store] if is_binary else store)
-        message = f"Cdn 'push' parameter must not be true together with {elsewhere}"
-        problems.append(Problem("cdn.push", message))
+        problems.append(_push_problem(document, is_binary=is_binary))
     if is_binary or mode is not None:
         problems += _mode_problems(document, mode, binary_header)
     if problems:
@@ -145,6 +142,13 @@ def parse_request(
         permanent=cdn.push is not False and not goes_elsewhere,
         is_binary=is_binary,
     )
+
+
+def _push_problem(document: Mapping[str, Any], *, is_binary: bool) -> Problem:
+    """Return the problem of a result that is to stay, and to go elsewhere."""
+    store = ["'store'"] if document.get("store") is not None else []
+    elsewhere = " or ".join(["a binary response", *store] if is_binary else store)
+    return Problem("cdn.push", f"Cdn 'push' parameter must not be true together with {elsewhere}")
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {

@@ -85,14 +85,17 @@ def rewrite(picture: Heif, policy: MetadataPolicy) -> bytes | None:
         if kind in items.boxes:
             _shorten(data, items.boxes[kind], listing(reader, items.boxes[kind], kept))
     for kind, start, length in texts:
-        old = bytes(data[start : start + length])
-        if kind == b"Exif":
-            stored = beside_stored(Blocks(exif=old[len(_BEFORE_EXIF) :]), policy, 1).exif or _EMPTY
-            new = (_BEFORE_EXIF + stored).ljust(length, b"\0")
-        else:
-            new = (beside_stored(Blocks(xmp=old), policy, 1).xmp or b"").ljust(length)
+        new = _rewritten(kind, bytes(data[start : start + length]), policy)
         data[start : start + length] = new if len(new) == length else bytes(length)
     return bytes(data[:end])
+
+
+def _rewritten(kind: bytes, text: bytes, policy: MetadataPolicy) -> bytes:
+    """Return what a policy keeps of an EXIF or XMP, filled up to its size."""
+    if kind == b"Exif":
+        stored = beside_stored(Blocks(exif=text[len(_BEFORE_EXIF) :]), policy, 1).exif or _EMPTY
+        return (_BEFORE_EXIF + stored).ljust(len(text), b"\0")
+    return (beside_stored(Blocks(xmp=text), policy, 1).xmp or b"").ljust(len(text))
 
 
 def _shorten(data: bytearray, box: FileBox, content: bytes) -> None:
