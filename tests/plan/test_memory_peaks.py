@@ -159,6 +159,15 @@ def test_looking_for_a_border_stays_below_the_bound(tmp_path: Path, format: str,
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+def test_lines_that_end_within_a_pixel_stay_below_the_bound(tmp_path: Path) -> None:
+    """libvips decodes CMYK line by line, and the last of the pixels at a scale covers less than others."""
+    path = tmp_path / "a.jpg"
+    Image.fromarray(mosaic(4001, 2003)).convert("CMYK").save(path, quality=90)
+    peak, bound = peak_and_bound(path, {"resize": {"width": 1000}, "output": {"format": "jpg"}})
+    assert peak < bound
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
 def test_jpeg_2000_stays_below_the_bound(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 1 << 16, (1400, 1400, 3)).astype(np.uint16)
     path = tmp_path / "a.jp2"
