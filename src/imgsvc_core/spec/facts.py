@@ -11,9 +11,6 @@ from typing import Any, ClassVar, Literal, TypedDict, get_args
 
 FactName = Literal["blurhash", "thumbhash", "palette", "dominant", "lqip", "phash", "sharpness", "gray"]
 
-WORKING_SIDE = 512
-"""Pixels of the longer side of the copy that facts are measured on."""
-
 MOST_COLORS = 6
 """Colors of a palette."""
 

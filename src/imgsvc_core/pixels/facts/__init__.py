@@ -1,7 +1,7 @@
 """Measure the facts of a picture that a request asks for, such as its palette or a placeholder.
 
-All facts are measured on one working copy: the first frame in 8 bits of sRGB or gray, upright, reduced to at
-most 512 pixels on its longer side. So facts of one picture in different sizes are alike.
+All facts are measured on small copies of the first frame in 8 bits of sRGB, upright. So facts of one picture
+in different sizes are alike.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def thumbhash(copy: WorkingCopy) -> str:
 def phash(copy: WorkingCopy) -> str:
     """Return the perceptual hash (https://hackerfactor.com/blog/index.php?/archives/432-Looks-Like-It.html)."""
     size = (_HASH_SIDE, _HASH_SIDE)
-    pixels = np.asarray(copy.luma.resize(size, PIL.Image.Resampling.LANCZOS), np.float64)
+    pixels = np.asarray(copy.flat.convert("L").resize(size, PIL.Image.Resampling.LANCZOS), np.float64)
     waves = _waves(_HASH_SIDE, _HASH_FREQUENCIES, 0.5)
     frequencies = waves @ pixels @ waves.T
     frequencies[np.abs(frequencies) < _NOTHING] = 0
@@ -95,7 +95,7 @@ def _enough_pixels(picture: PIL.Image.Image) -> PIL.Image.Image:
 class _Channel:
     """The lowest frequencies of a channel: their mean, and the others in parts of the largest."""
 
-    def __init__(self, mean: float, scale: float, waves: Any) -> None:
+    def __init__(self, mean: float, scale: float, waves: list[float]) -> None:
         self.mean, self.scale, self._waves = mean, scale, waves
 
     @classmethod
@@ -103,19 +103,20 @@ class _Channel:
         """Measure a channel. Of ``across`` x ``down`` frequencies, those above the diagonal are kept."""
         height, width = samples.shape
         found = _waves(height, down, 0.5) @ samples @ _waves(width, across, 0.5).T / (width * height)
-        kept = [
-            found[row, column]
-            for row in range(down)
-            for column in range(across)
-            if column * down < across * (down - row)
-        ]
-        waves = np.asarray(kept[1:])
-        scale = float(np.abs(waves).max())
-        return cls(float(kept[0]), scale if scale > _NOTHING else 0.0, waves)
+        mean, *waves = found[_below_diagonal(across, down)].tolist()
+        scale = max(map(abs, waves))
+        return cls(mean, scale if scale > _NOTHING else 0.0, waves)
 
     def parts(self) -> list[int]:
         """Return each frequency in 4 bits."""
         return [_rounded(15 * (0.5 + 0.5 * wave / self.scale) if self.scale else 0.0) for wave in self._waves]
+
+
+@functools.cache
+def _below_diagonal(across: int, down: int) -> Any:
+    """Return which of ``across`` x ``down`` frequencies are kept."""
+    rows, columns = np.indices((down, across))
+    return columns * down < across * (down - rows)
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ _MOST_DIFFERENCE = 4  # of 255 levels, between the channels of a pixel that stil
 
 def sharpness(copy: WorkingCopy) -> float:
     """Return the variance of the Laplacian of luma, rounded to 2 digits."""
-    padded = np.pad(np.asarray(copy.luma), 1, mode="edge").astype(np.int16)
+    padded = np.pad(copy.luma, 1, mode="edge").astype(np.int16)
     laplacian = padded[1:-1, 1:-1] * -4
     for neighbors in (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]):
         laplacian += neighbors

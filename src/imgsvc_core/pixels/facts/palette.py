@@ -11,8 +11,8 @@ import numpy as np
 from imgsvc_core.pixels.facts.working_copy import WorkingCopy, levels_of_light, light_of_levels
 from imgsvc_core.spec.facts import MOST_COLORS
 
-_MOST_POINTS = 2048  # pixels that are looked at; shares are exact to about 1 %
-_ROUNDS, _STILL = 8, 1e-3  # of k-means at most, and how far colors may move in the last one
+_MOST_POINTS = 1536  # pixels that are looked at; shares are exact to about 2 %
+_ROUNDS = 3  # of k-means: more find hardly nearer colors, but others in each size of a picture
 _ALIKE = 0.06  # distance in Oklab, of 1 from black to white, below which two colors are told as one
 _LEAST_SHARE = 0.01
 
@@ -31,6 +31,7 @@ _TO_LAB = np.array(
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
+_FROM_CONES, _FROM_LAB = np.linalg.inv(_TO_CONES), np.linalg.inv(_TO_LAB)
 
 
 def palette(copy: WorkingCopy) -> list[dict[str, Any]]:
@@ -54,10 +55,7 @@ def _groups(copy: WorkingCopy) -> list[tuple[str, float]]:
     means, shares = _refined(labs, weights / weights.sum(), _split(labs, weights))
     means, shares = _without_alike(means, shares)
     shares, means, counted = _counted(labs, weights / weights.sum(), means[shares >= _LEAST_SHARE])
-    groups = [
-        (_told(levels, mine, mean), float(share))
-        for share, mean, mine in zip(shares, means, counted, strict=True)
-    ]
+    groups = zip(_told(levels, counted, means), shares.tolist(), strict=True)
     return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
@@ -116,10 +114,7 @@ class _Part:
 def _refined(labs: Any, weights: Any, means: Any) -> tuple[Any, Any]:
     """Return the means and shares of groups after k-means (Lloyd's algorithm)."""
     for _ in range(_ROUNDS):
-        before = means
         shares, means, _ = _counted(labs, weights, means)
-        if len(before) == len(means) and np.abs(before - means).max() < _STILL:
-            break
     return means, shares
 
 
@@ -151,11 +146,12 @@ def _without_alike(means: Any, shares: Any) -> tuple[Any, Any]:
     return means, shares
 
 
-def _told(levels: Any, weights: Any, mean: Any) -> str:
-    """Return the color of a group: the one that most of its pixels have exactly, or the mean."""
-    most = int(weights.argmax())
-    color = levels[most] if 2 * weights[most] > weights.sum() else levels_of_light(_light(mean))
-    return "#" + bytes(color.tolist()).hex()
+def _told(levels: Any, counted: Any, means: Any) -> list[str]:
+    """Return the color of each group: the one that most of its pixels have exactly, or the mean."""
+    most = counted.argmax(axis=1)
+    is_plain = 2 * counted.max(axis=1) > counted.sum(axis=1)
+    colors = np.where(is_plain[:, None], levels[most], levels_of_light(_light(means)))
+    return ["#" + bytes(color).hex() for color in colors.tolist()]
 
 
 def _oklab(light: Any) -> Any:
@@ -163,4 +159,4 @@ def _oklab(light: Any) -> Any:
 
 
 def _light(lab: Any) -> Any:
-    return np.linalg.solve(_TO_CONES, np.linalg.solve(_TO_LAB, lab) ** 3)
+    return (lab @ _FROM_LAB.T) ** 3 @ _FROM_CONES.T

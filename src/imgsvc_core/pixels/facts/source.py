@@ -18,7 +18,11 @@ from imgsvc_core.plan.memory import decoded_bound
 from imgsvc_core.sources.opening import open_source
 from imgsvc_core.sources.receiving import Source
 from imgsvc_core.spec.color import WHITE
-from imgsvc_core.spec.facts import WORKING_SIDE, FactName
+from imgsvc_core.spec.facts import FactName
+
+_DECODED_SIDE = (
+    512  # pixels of the longer side, at least: decoding to fewer blurs what the sharpness looks at
+)
 
 
 def inspect_pixels(
@@ -33,7 +37,7 @@ def inspect_pixels(
     """Return the facts of a source: those from its header, and those of its pixels that are asked for."""
     opened = open_source(source, limits, inlined_pixels=limits.source_pixels, name=name, digest=digest)
     info = opened.info
-    scale = scale_for(info, max(1.0, max(info.width, info.height) / WORKING_SIDE), all_frames=False)
+    scale = scale_for(info, max(1.0, max(info.width, info.height) / _DECODED_SIDE), all_frames=False)
     settings = LoadSettings(scale=scale, sequential=True)
     check_memory(decoded_bound(info, settings), limits)
     with translate_errors(info.format), deadline.watching(opened.load_image(settings)) as frame:

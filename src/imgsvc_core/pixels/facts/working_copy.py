@@ -1,4 +1,4 @@
-"""The small copy of a picture that its facts are measured on."""
+"""The small copies of a picture that its facts are measured on."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from imgsvc_core.formats.vips import to_array
 from imgsvc_core.pixels.channels import in_bytes, resampled_premultiplied
 from imgsvc_core.plan.color.curves import decode, encode
 from imgsvc_core.spec.color import Color
-from imgsvc_core.spec.facts import WORKING_SIDE
 
 _T = TypeVar("_T")
 
-_SMALL_SIDE = 96  # pixels of the longer side: far more than any blurred placeholder shows
+_DETAIL_SIDE = 384  # pixels of the longer side, at most: the most that a fact looks at
+_COLOR_SIDE = 256  # enough for colors and hashes
+_SMALL_SIDE = 96  # far more than any blurred placeholder shows
 
 
 @attrs.frozen(eq=False)
 class WorkingCopy:
-    """Pixels of 8 bits: ``rgb`` of (height, width, 3), and ``alpha`` of (height, width) or None if opaque."""
+    """A picture of 8 bits in RGB or RGBA, averaged to less than four times the size that facts need."""
 
-    rgb: Any
-    alpha: Any
+    whole: PIL.Image.Image
     background: Color
     _known: dict[object, Any] = attrs.field(factory=dict, init=False)
 
@@ -42,13 +42,16 @@ class WorkingCopy:
         if (first := picture.get_page_height()) < height:
             picture, height = picture.crop(0, 0, width, first), first
         frame = in_bytes(picture)
-        if max(width, height) > WORKING_SIDE:
-            frame = resampled_premultiplied(frame, _reduced)
-        pixels = _in_color(to_array(frame))
-        alpha = pixels[:, :, 3] if pixels.shape[2] == 4 else None
-        if alpha is not None and alpha.min() == 255:
-            alpha = None
-        return cls(np.ascontiguousarray(pixels[:, :, :3]), alpha, background)
+        if (factor := max(width, height) // (2 * _DETAIL_SIDE)) > 1:
+            shrinks = (min(factor, width), min(factor, height))
+            frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks))
+        pixels = to_array(frame)
+        has_alpha = pixels.shape[2] in (2, 4)
+        if has_alpha and pixels[:, :, -1].min() == 255:
+            pixels, has_alpha = np.ascontiguousarray(pixels[:, :, :-1]), False
+        mode = "RGBA" if has_alpha else "RGB"
+        found = PIL.Image.frombuffer(("L", "LA", "RGB", "RGBA")[pixels.shape[2] - 1], size_of(frame), pixels)
+        return cls(found if found.mode == mode else found.convert(mode), background)
 
     def once(self, compute: Callable[[WorkingCopy], _T]) -> _T:
         """Return what several facts need, and compute it for the first one."""
@@ -58,25 +61,47 @@ class WorkingCopy:
         return found
 
     @functools.cached_property
-    def flat(self) -> PIL.Image.Image:
-        """The picture without alpha, on the background."""
-        if self.alpha is None:
-            return PIL.Image.fromarray(self.rgb)
-        alpha = self.alpha[:, :, None].astype(np.float32) / 255
-        ground = np.array(self.background.rgb, np.float32)
-        return PIL.Image.fromarray(np.rint(self.rgb * alpha + ground * (1 - alpha)).astype(np.uint8))
+    def rgb(self) -> Any:
+        """Levels of (height, width, 3), averaged to at most 256 pixels on the longer side."""
+        return np.ascontiguousarray(np.asarray(self._colors)[:, :, :3])
 
     @functools.cached_property
-    def luma(self) -> PIL.Image.Image:
-        """Rec. 601 luma of the flat picture, 0 to 255."""
-        return self.flat.convert("L")
+    def alpha(self) -> Any:
+        """Opacity of the pixels in ``rgb`` from 0 to 255, or None if all are opaque."""
+        return np.asarray(self._colors)[:, :, 3] if self._colors.mode == "RGBA" else None
+
+    @functools.cached_property
+    def flat(self) -> PIL.Image.Image:
+        """The pixels of ``rgb`` without alpha, on the background."""
+        return self._on_background(self._colors)
 
     @functools.cached_property
     def small(self) -> PIL.Image.Image:
         """The picture averaged to at most 96 pixels on its longer side, with alpha unless it is opaque."""
-        whole = self.flat if self.alpha is None else PIL.Image.fromarray(np.dstack((self.rgb, self.alpha)))
-        factor = math.ceil(max(whole.size) / _SMALL_SIDE)
-        return whole.reduce((min(factor, whole.width), min(factor, whole.height)))
+        return _averaged(self._colors, _SMALL_SIDE)
+
+    @functools.cached_property
+    def luma(self) -> Any:
+        """Rec. 601 luma of the flat picture, 0 to 255, of at most 384 pixels on the longer side."""
+        picture = self._on_background(self.whole).convert("L")
+        picture.thumbnail((_DETAIL_SIDE, _DETAIL_SIDE), PIL.Image.Resampling.HAMMING, reducing_gap=None)
+        return np.asarray(picture)
+
+    @functools.cached_property
+    def _colors(self) -> PIL.Image.Image:
+        return _averaged(self.whole, _COLOR_SIDE)
+
+    def _on_background(self, picture: PIL.Image.Image) -> PIL.Image.Image:
+        if picture.mode == "RGB":
+            return picture
+        ground = PIL.Image.new("RGBA", picture.size, self.background.rgb)
+        return PIL.Image.alpha_composite(ground, picture).convert("RGB")
+
+
+def _averaged(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
+    """Return a picture averaged by a whole factor to a longer side. Colors are weighted by alpha."""
+    factor = math.ceil(max(picture.size) / side)
+    return picture.reduce((min(factor, picture.width), min(factor, picture.height)))
 
 
 def resized(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
@@ -95,19 +120,3 @@ def light_of_levels() -> Any:
 def levels_of_light(light: Any) -> Any:
     """Return the levels of sRGB, as integers, for linear light."""
     return np.rint(255 * encode(np.clip(light, 0, 1))).astype(int)
-
-
-def _reduced(frame: pyvips.Image) -> pyvips.Image:
-    """Return a frame at the working size, by whole factors to twice that size, and by a cubic kernel."""
-    whole = max(sides := size_of(frame)) // (2 * WORKING_SIDE)
-    if whole > 1:
-        frame = frame.shrink(*(min(whole, side) for side in sides))
-    factor = max(sides := size_of(frame)) / WORKING_SIDE
-    return frame.reduce(*(min(factor, side) for side in sides), kernel="cubic")
-
-
-def _in_color(pixels: Any) -> Any:
-    """Return pixels of gray or color, with or without alpha, as color."""
-    if pixels.shape[2] >= 3:
-        return pixels
-    return np.concatenate((np.repeat(pixels[:, :, :1], 3, axis=2), pixels[:, :, 1:]), axis=2)
