@@ -99,6 +99,19 @@ def test_an_input_whose_results_are_on_their_way_has_no_outcome(tmp_path: Path) 
         assert found.is_input(item)
 
 
+def test_only_the_last_failure_of_an_input_is_known(tmp_path: Path) -> None:
+    with Manifest(tmp_path / "manifest.sqlite") as manifest:
+        for error, message in (("corrupt_image", "It is damaged."), ("timeout", "It took too long.")):
+            item = Input(key="a.png", location="/in/a.png", size=9, stamp=f"when {error}")
+            told = {"error": error, "message": message, "digest": f"of {error}"}
+            failed = Event(key="a.png", outcome="failed", bytes=9, **told)
+            manifest.record_outcome(item, "fingerprint", failed)
+            assert [*manifest.failures()] == [("a.png", error, message)]
+            known = manifest.find(item)
+            assert known is not None
+            assert (known.stamp, known.digest) == (item.stamp, failed.digest)
+
+
 def test_reading_leaves_no_files(tmp_path: Path) -> None:
     path = tmp_path / "manifest.sqlite"
     Manifest(path).close()

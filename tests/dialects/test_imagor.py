@@ -830,6 +830,18 @@ def test_words_are_wrapped_and_enlarged_as_they_are_asked_for() -> None:
     assert abs(twice[0] - 2 * plain[0]) <= 3
 
 
+@pytest.mark.parametrize(
+    ("wrap", "width"),
+    [
+        ("0", None), ("90", 90), ("30p", 90), ("0.3", 90), ("1.5", None),
+        ("f", 300), ("full-210", 90), ("f-300", None),
+    ],
+)  # fmt: skip
+def test_width_at_which_words_are_wrapped(wrap: str, width: int | None) -> None:
+    [step] = filters(f"text(a,0,0,sans-20,black,0,normal,{wrap})", facts("png", 300, 200))
+    assert step["inscription"]["layer"].get("width") == width
+
+
 def test_later_filters_change_words_that_are_mixed_in() -> None:
     red, _ = written("text(H,0,0,sans-bold-90,ff0000)")
     inverted, _ = written("text(H,0,0,sans-bold-90,ff0000):invert()")

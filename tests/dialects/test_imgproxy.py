@@ -447,7 +447,8 @@ def test_base64_with_a_file_name() -> None:
 @pytest.mark.parametrize(
     "source",
     ["", "plain/", "plain/a@png@jpg", PLAIN + "@png@jpg", PLAIN + "@nosuch", "plain/%ff", "enc/abc",
-     BASE64.rstrip("=") + ".png.jpg", "a+b", "a", "plain/a.jpg", ".png"],
+     BASE64.rstrip("=") + ".png.jpg", "a+b", "a", "plain/a.jpg", ".png",
+     base64.urlsafe_b64encode(b"https://pics.example/\xff.jpg").decode()],
 )  # fmt: skip
 def test_wrong_sources(source: str) -> None:
     refusal("w:80", 404, source)

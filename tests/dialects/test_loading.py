@@ -47,9 +47,10 @@ def test_ours_are_installed() -> None:
     assert dialects.load("thumbor") is Thumbor
 
 
-def test_an_unknown_one_is_told_with_those_that_exist() -> None:
-    with pytest.raises(imgsvc.SpecError, match=r'imgproxy, ipx, thumbor.*got "nosuch"'):
-        dialects.load("nosuch")
+@pytest.mark.parametrize("name", ["nosuch", "imgsvc"])  # there is a command of the second name
+def test_an_unknown_one_is_told_with_those_that_exist(name: str) -> None:
+    with pytest.raises(imgsvc.SpecError, match=rf'imgproxy, ipx, thumbor.*got "{name}"'):
+        dialects.load(name)
 
 
 def test_others_can_add_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

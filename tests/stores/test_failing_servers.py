@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -48,6 +50,19 @@ def test_refusals_without_sense_are_refusals(server: Failing, put: Put, text: st
     server.answer = lambda _: web.Response(status=403, text=text)
     with pytest.raises(stores.StoreRefused):
         put(server.url)
+
+
+@pytest.mark.parametrize("provider", ["microsoft"], indirect=True)
+def test_a_refusal_in_several_packets_is_read_to_its_end(server: Failing, put: Put) -> None:
+    async def packets() -> AsyncIterator[bytes]:
+        yield b"<Error><Code>OddPicture</Code>"
+        await asyncio.sleep(0.02)
+        yield b"<Message>It is odd.</Message></Error>"
+
+    server.answer = lambda _: web.Response(status=403, body=packets(), content_type="application/xml")
+    with pytest.raises(stores.StoreRefused, match=r"It is odd\.") as caught:
+        put(server.url)
+    assert caught.value.code == "OddPicture"
 
 
 @pytest.mark.parametrize("provider", ["microsoft", "alibaba", "aws"], indirect=True)
