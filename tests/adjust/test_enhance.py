@@ -277,6 +277,15 @@ def test_what_stands_before_a_sweep_is_meant_as_it_is(
     assert measure(as_vips(np.dstack([pixels, opaque]))) == ()
 
 
+def test_stripes_that_end_at_the_edges_are_no_bright_ground() -> None:
+    """They are smooth along themselves only."""
+    rows, columns = np.mgrid[:120, :160]
+    across = np.minimum(rows, 119 - rows) < np.minimum(columns, 159 - columns)
+    pixels = np.where(np.where(across, columns, rows) // 3 % 2, 220, 190).astype(np.uint8)
+    pixels[20:100, 20:140] = np.linspace(40, 120, 120)
+    assert measure(as_vips(pixels))
+
+
 @pytest.mark.parametrize("paper", [(244, 236, 216), (255, 228, 236), (255, 239, 192)])
 def test_a_page_with_a_photograph_keeps_its_color(paper: tuple[int, ...]) -> None:
     pixels = np.full((600, 900, 3), paper, np.uint8)
