@@ -78,6 +78,15 @@ def test_processing_requests(core: dict[str, Any], own: dict[str, Any], url: dic
         assert fits == _accepts(document, fetching=fetching)
 
 
+@pytest.mark.parametrize(("length", "fits"), [(8192, True), (8193, False)])
+@pytest.mark.parametrize("fetching", [True, False])
+def test_the_longest_addresses(length: int, fits: bool, fetching: bool) -> None:
+    url = {"url": "https://example.org/".ljust(length, "a")}
+    document: dict[str, Any] = url if fetching else {"webhook": url}
+    assert _VALIDATORS[fetching].is_valid(document) == fits
+    assert _accepts(document, fetching=fetching) == fits
+
+
 @pytest.mark.parametrize(
     ("path", "method", "name", "count"),
     [("/1.0/account", "get", "quota", 3), ("/1.0/upload", "post", "timing", 5)],

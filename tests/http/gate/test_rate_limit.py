@@ -172,6 +172,25 @@ async def test_a_hanging_cache_does_not_hold_requests_up(caplog: pytest.LogCaptu
     server.close()
 
 
+async def test_closed_rates_leave_no_connection_open(redis_url: str, key: str) -> None:
+    limiters = [
+        RateLimiter(5, 60, cache_url=f"{redis_url}?client_name={key}", timeout_seconds=30) for _ in range(3)
+    ]
+    rates = Rates(requests=limiters[0], pictures=limiters[1], misses=limiters[2], not_counted=())
+    for limiter in limiters:
+        await limiter.hit(key)
+    async with Redis.from_url(redis_url) as client:
+
+        async def connections() -> int:
+            return [found["name"] for found in await client.client_list()].count(key)
+
+        assert await connections() == 3
+        await rates.close()
+        async with asyncio.timeout(30):  # Redis may hear of it a little later
+            while await connections():
+                await asyncio.sleep(0.01)
+
+
 async def test_hits_in_memory_take_no_longer_when_there_were_many() -> None:
     limiter = RateLimiter(100_000, 900)
 

@@ -294,6 +294,7 @@ def test_what_is_printed_loads_back(tmp_path: Path) -> None:
     for section in SECTIONS:
         assert f"[{section}]\n" in text
     assert "\n# Port to listen at. When 0, any free port.\nport = 8443\n" in text
+    assert "\n# Size of a JSON body. (bytes)\njson_bytes = 1000000\n" in text
 
 
 def test_settings_are_written_without_docstrings_too() -> None:
