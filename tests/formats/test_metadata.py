@@ -120,6 +120,12 @@ def test_strip_drops_all_but_the_profile(format: str) -> None:
     assert probe(ByteSource(data)).info.profile == (format in _HOLDS_PROFILE)
 
 
+@pytest.mark.parametrize("format", OUTPUT_NAMES)
+def test_facts_tell_of_a_profile_where_the_format_holds_it(format: str) -> None:
+    encoded = save(_picture(), SaveSettings(format=format))
+    assert encoded.info.profile == (format in _HOLDS_PROFILE)
+
+
 @pytest.mark.parametrize("format", _HOLDS_EXIF)
 def test_copyright_keeps_who_and_nothing_else(format: str) -> None:
     data = _write(format, "copyright")

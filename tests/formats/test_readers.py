@@ -313,6 +313,12 @@ def test_lab_psd_keeps_its_alpha(dtype: type[np.unsignedinteger[Any]]) -> None:
     assert np.abs(result[..., 3] / np.iinfo(result.dtype).max - expected).max() <= 0.6 / 255
 
 
+@pytest.mark.parametrize("rle", [False, True])
+def test_psb_has_longer_numbers_than_psd(rle: bool) -> None:
+    data = handmade.psd_by_hand(np.moveaxis(files.photo(), -1, 0), 3, rle=rle, big=True)
+    assert np.array_equal(read(data).numpy(), files.photo())
+
+
 def test_deep_psd_says_in_a_block_that_it_is_transparent() -> None:
     rgba = photos.deep(files.transparent())
     data = handmade.psd_by_hand(np.moveaxis(rgba, -1, 0), 3, block=b"Mt16")
@@ -639,7 +645,9 @@ def test_bmp_profile() -> None:
     data = bytearray(handmade.bmp_by_hand(bytes(40 * 7), 13, 7, 24, header_size=124))
     data[14 + 56 : 14 + 60] = b"DEBM"
     data[14 + 112 : 14 + 120] = struct.pack("<II", len(data) - 14, len(files.profile()))
-    image = read(bytes(data) + files.profile())
+    data += files.profile()
+    assert imgsvc.inspect(bytes(data)).profile
+    image = read(bytes(data))
     assert bytes(image.get("icc-profile-data")) == files.profile()
 
 

@@ -114,6 +114,14 @@ def test_an_odd_tag_that_no_pixel_needs(name: str, order: str, big: bool) -> Non
     assert b"Ann\0" in kept
 
 
+@pytest.mark.parametrize("odd", [[], ["orientation 0"]])
+@pytest.mark.parametrize("order", "<>")
+def test_the_first_of_a_repeated_tag_counts(odd: list[str], order: str) -> None:
+    width = (256, LONG, 1, long(gray().shape[1] + 1, order))
+    data = made(width, *(ODD[name](order) for name in odd), order=order)
+    assert np.array_equal(pixels_of(data), gray())
+
+
 def with_last_directory(data: bytes, order: str, big: bool) -> bytes:
     """The same picture with its directory behind its pixels, where the file ends, as libtiff writes it."""
     word, count, head, size = (order + "Q", order + "Q", 16, 20) if big else (order + "I", order + "H", 8, 12)

@@ -65,9 +65,9 @@ def test_a_graphic_one_pixel_wide_stays_exact(height: int) -> None:
     assert len(result.data or b"") <= min(_size(column, "png"), _size(column, "webp", lossless=True))
 
 
-def test_it_is_an_error_where_nothing_fits() -> None:
-    source = cut_out()
-    smallest = _size(source, "webp", quality=1)
+@pytest.mark.parametrize(("source", "formats"), [(cut_out(), ["webp"]), (PHOTO, ["webp", "jpg"])])
+def test_it_is_an_error_where_nothing_fits(source: photos.Pixels, formats: list[str]) -> None:
+    smallest = min(_size(source, format, quality=1) for format in formats)
     with pytest.raises(imgsvc.BudgetUnreachable, match=f"the smallest it gets is {smallest} bytes"):
         assert _encoded(source, "auto", max_bytes=smallest - 1).data
 

@@ -127,23 +127,27 @@ def bmp_by_hand(
 
 def psd_by_hand(
     planes: Pixels, mode: int, *, transparent_layers: bool = False, resources: bytes = b"", rle: bool = False,
-    palette: bytes = b"", block: bytes = b"",
+    palette: bytes = b"", block: bytes = b"", big: bool = False,
 ) -> bytes:  # fmt: skip
-    """A PSD of (channels, height, width) planes and no layers; an empty block of a key may follow them."""
+    """A PSD of (channels, height, width) planes and no layers; an empty block of a key may follow them.
+
+    A ``big`` one is a PSB.
+    """
+    length, count, version = (">Q", ">I", 2) if big else (">I", ">H", 1)
     channels, height, width = planes.shape
     stored = planes.astype(planes.dtype.newbyteorder(">"))
-    layers = struct.pack(">Ih", 2, -1 if transparent_layers else 0)
+    layers = struct.pack(length + "h", 2, -1 if transparent_layers else 0)
     layers += struct.pack(">I4s4sI", 0, b"8BIM", block, 0) if block else b"\0\0"
     body = stored.tobytes()
     if rle:
         rows = [_pack_bits(row.tobytes()) for plane in stored for row in plane]
-        body = b"".join(struct.pack(">H", len(row)) for row in rows) + b"".join(rows)
+        body = b"".join(struct.pack(count, len(row)) for row in rows) + b"".join(rows)
     return b"".join(
         (
-            struct.pack(">4sH6xHIIHH", b"8BPS", 1, channels, height, width, planes.itemsize * 8, mode),
+            struct.pack(">4sH6xHIIHH", b"8BPS", version, channels, height, width, planes.itemsize * 8, mode),
             struct.pack(">I", len(palette)), palette,
             struct.pack(">I", len(resources)), resources,
-            struct.pack(">I", len(layers)), layers,
+            struct.pack(length, len(layers)), layers,
             struct.pack(">H", 1 if rle else 0), body,
         )
     )  # fmt: skip
