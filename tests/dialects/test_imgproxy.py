@@ -226,6 +226,9 @@ def test_stills_of_animations_are_trimmed() -> None:
         ("wm:1:so", {"gravity": "bottom"}),
         ("wm:1:ce:5:-0.1", {"offset_x": 5, "offset_y": -222}),
         ("wm:1:ce:0:0:0.1", {"width": 272, "height": 222, "enlarge": True}),
+        ("wm:1:ce:0:0:0.0001", {"width": 1, "height": 1, "enlarge": True}),
+        ("wm:1:ce:0:0:0.1/w:98/h:92/rt:force", {"width": 10, "height": 9, "enlarge": True}),
+        ("wm:1:soea:10:20/w:80/dpr:2", {"gravity": "bottom-right", "offset_x": 20, "offset_y": 40}),
         ("wm:1:re:10:20", {
             "gravity": "top-left", "offset_x": 10, "offset_y": 20,
             "tiles_x": "centered", "tiles_y": "centered",

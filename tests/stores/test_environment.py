@@ -30,7 +30,7 @@ def test_the_configuration_of_fsspec_changes_nothing(
     """It comes from files and from variables like ``FSSPEC_S3_TOKEN``."""
     for protocol in _PROTOCOLS:
         monkeypatch.setitem(conf, protocol, settings)
-    write(provider, server.url, keyfile, seconds=5)
+    write(provider, server.url, keyfile, seconds=20)
     assert server.requests
     sent = " ".join(server.requests).lower()
     assert "operators-own" not in sent
