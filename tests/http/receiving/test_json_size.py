@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imgsvc_core import Limits, SpecError
 from imgsvc_http.receiving.body import check_values
+from imgsvc_http.receiving.processing_request import parse_request
 
 _TEXTS = st.text(st.sampled_from('ab,:[]{}"\\\u00e4\n'), max_size=8)
 _DOCUMENTS = st.recursive(
@@ -47,6 +49,14 @@ def test_whatever_it_is_it_is_found_out_soon(text: str) -> None:
     with contextlib.suppress(ValueError):
         check_values(text, 10_000)
     assert time.thread_time() - began < 0.5  # milliseconds; minutes if an end were sought from each quote
+
+
+def test_layers_with_as_many_values_as_a_request_may_have() -> None:
+    layers = [{"text": {"size": 20, "spans": [{"text": "a"}] * 8}}] * 100  # 20 each, with their own
+    assert len(parse_request({"layers": layers}, Limits(), fetching=False).spec.layers) == 100
+    more = [*layers[:-1], {**layers[-1], "x": 0}]
+    with pytest.raises(SpecError, match="must hold at most 2000 values"):
+        parse_request({"layers": more}, Limits(), fetching=False)
 
 
 def _keys_and_values(document: object) -> int:

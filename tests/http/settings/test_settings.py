@@ -408,8 +408,11 @@ def test_certificate_and_key_belong_together() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "a.example.", "büro.example", "my_host", "3com.example", "10.0.0.1", "10.0.0.5/8", "::1"],
-)
+    [
+        "localhost", "a.example.", "büro.example", "my_host", "3com.example", "10.0.0.1", "10.0.0.5/8", "::1",
+        "a." * 126 + "a",
+    ],
+)  # fmt: skip
 def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
     assert Settings.load(None, HOME, {"fetch.private_allowed": host}).fetch.private_allowed == (host,)
 
@@ -421,7 +424,7 @@ def test_private_sources_are_hosts_addresses_and_networks(host: str) -> None:
             ("fetch.private_allowed", wrong, "host name, address or network")
             for wrong in (
                 "300.1.1.1/99", "10.0.0.0/33", "10.0.0.256", "10.0.0", "127.1", "http://a.example", "a b",
-                "[::1]", "::1::", "*.example", "a..b", "a.example:80", "10",
+                "[::1]", "::1::", "*.example", "a..b", "a.example:80", "10", "a." * 126 + "aa",
             )
         ],
         ("server.base_url", "http://images.example", "must be URL that begins with https://"),
