@@ -6,6 +6,7 @@ import io
 import struct
 from typing import Any, Literal
 
+import attrs
 import numpy as np
 import pytest
 import pyvips
@@ -27,7 +28,7 @@ from imgsvc_core.formats.reader import HeaderReader
 from imgsvc_core.formats.saving import save
 from imgsvc_core.formats.settings import LoadSettings, MetadataPolicy, SaveSettings
 from imgsvc_core.formats.table import FORMATS, OUTPUT_NAMES
-from tests.support.encoded import frames, gray, photo, profile
+from tests.support.encoded import frames, gray, photo, profile, transparent
 from tests.support.handmade import pillow, png_with, vips
 
 _HOLDS_EXIF, _HOLDS_XMP, _HOLDS_PROFILE = (
@@ -121,9 +122,14 @@ def test_strip_drops_all_but_the_profile(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", OUTPUT_NAMES)
-def test_facts_tell_of_a_profile_where_the_format_holds_it(format: str) -> None:
-    encoded = save(_picture(), SaveSettings(format=format))
-    assert encoded.info.profile == (format in _HOLDS_PROFILE)
+def test_facts_of_a_result_are_those_of_its_file(format: str) -> None:
+    """But for the quality, which few files state, and the contents, which are of use to decoders alone."""
+    pixels = transparent() if FORMATS[format].alpha else photo()
+    encoded = save(_picture(pixels), SaveSettings(format=format))
+    assert encoded.data is not None
+    found = probe(ByteSource(encoded.data)).info
+    assert found.profile == (format in _HOLDS_PROFILE)
+    assert attrs.evolve(found, quality=encoded.info.quality, contents=None) == encoded.info
 
 
 @pytest.mark.parametrize("format", _HOLDS_EXIF)
