@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
+import os
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,6 +26,7 @@ from imgsvc_http.settings import ServerSettings, WorkersSettings
 from imgsvc_http.state import first_account
 from tests.http.calls import RATE_HEADERS, assert_failure, call, upload
 from tests.support import encoded
+from tests.support.processes import fork_servers_of
 from tests.support.servers import free_ports
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -47,9 +51,16 @@ async def broken(request: web.Request) -> web.Response:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embedded]:
+    """It leaves nothing open when it ends."""
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["message"]))
+    servers = fork_servers_of(os.getpid())
     with free_ports(2) as (port, plain):
         async with embedded_service(tmp_path_factory.mktemp("embedding") / "state", port, plain) as running:
             yield running
+    assert fork_servers_of(os.getpid()) == servers
+    gc.collect()
+    assert [message for message in told if message.startswith("Unclosed")] == []
 
 
 @contextlib.asynccontextmanager
