@@ -71,6 +71,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO, status: int = 400, image
         ("fit-in/3000x3000/filters:fill(336699)", (3000, 3000)),
         ("fit-in/3000x/filters:fill(336699)", (3000, 2225)),
         ("full-fit-in/640x640", (784, 640)),
+        ("full-fit-in/640x2400/filters:no_upscale()", (2725, 2225)),
         ("adaptive-fit-in/500x900", (612, 500)),
         ("adaptive-full-fit-in/500x900", (900, 735)),
         ("200x100:1700x1100/450x0", (450, 300)),

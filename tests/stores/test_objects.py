@@ -12,7 +12,9 @@ from imgsvc_core import errors
 from tests.stores.servers.failing import CANARY, SPECS, Failing, document, endpoints, write
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\0b", "caf\udce9.jpg", "\ud83d.jpg"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "a\\b", "a\0b", "\x7f", "caf\udce9.jpg", "\ud83d.jpg"]
+)
 def test_a_name_that_is_none_of_a_file_is_refused_and_shown_in_unicode(name: str) -> None:
     with pytest.raises(errors.SpecError, match="'name'") as caught:
         stores.StoredObject(b"picture", name, "image/webp")

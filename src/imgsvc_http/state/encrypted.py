@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select, update
 
-from imgsvc_core.errors import ImgsvcError, invalid
+from imgsvc_core.errors import ImgsvcError, SpecError, invalid
 from imgsvc_http.state.database import Database, reading, writing
 from imgsvc_http.state.tables import UNSETTLED, AccountRow, AnswerRow, KeyfileRow, SigningKeyRow, WebhookRow
 from imgsvc_http.state.vault import MissingMasterKey, Vault
@@ -34,20 +34,27 @@ def check_some(connection: Connection, vault: Vault) -> None:
     for column, needed in _ENCRYPTED:
         for encrypted in connection.execute(select(column).where(needed).limit(_SOME)).scalars():
             try:
-                vault.decrypt(encrypted)
-            except MissingMasterKey as error:
-                raise invalid("security.master_keys", str(error)) from error
+                _check(encrypted, vault)
+            except SpecError:
+                raise
             except ImgsvcError:  # one damaged value does not keep the others from their use
                 continue
 
 
 async def check_all(db: Database, vault: Vault) -> None:
-    """Decrypt everything. Raise `MissingMasterKey` if none of the master keys fits a value."""
+    """Decrypt everything. Raise `SpecError` if none of the master keys fits a value."""
     for column, needed in _ENCRYPTED:
         for id_ in await _ids(db, column, needed):
             encrypted = await _value(db, column, id_)
             if encrypted is not None:
-                vault.decrypt(encrypted)
+                _check(encrypted, vault)
+
+
+def _check(encrypted: bytes, vault: Vault) -> None:
+    try:
+        vault.decrypt(encrypted)
+    except MissingMasterKey as error:
+        raise invalid("security.master_keys", str(error)) from error
 
 
 async def reencrypt_all(db: Database, vault: Vault) -> int:
