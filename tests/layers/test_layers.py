@@ -85,6 +85,9 @@ def test_gray_pictures_stay_gray_below_gray_layers() -> None:
     gray = made([{**BOX, "shape": {"kind": "ellipse", "color": "80888888"}}], source)
     assert gray.output.colorspace == "gray"
     assert made([BOX], source).output.colorspace != "gray"
+    shape = {"kind": "ellipse", "color": "888888"}
+    red_below = made([{**BOX, "shape": shape, "shadow": {"x": 4, "color": "FF0000"}}], source)
+    assert red_below.output.colorspace != "gray"
 
 
 def test_each_frame_of_an_animation_gets_the_layers() -> None:

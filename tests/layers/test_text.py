@@ -282,9 +282,11 @@ def _widest_word(size: int) -> int:
     return max(drawn({"text": word, "size": size}).box.width for word in PANGRAM.split())
 
 
-def test_text_that_fits_keeps_its_size() -> None:
+@pytest.mark.parametrize("height", [100, 36])
+def test_text_that_fits_keeps_its_size(height: int) -> None:
     same = {"text": "Hi", "size": 30}
-    fitted, plain = (drawn({**same, "fit": fit}, width=300, height=100) for fit in (True, False))
+    assert drawn(same).box.height == 36
+    fitted, plain = (drawn({**same, "fit": fit}, width=300, height=height) for fit in (True, False))
     assert np.array_equal(fitted.image.numpy(), plain.image.numpy())
 
 

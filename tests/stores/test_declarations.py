@@ -107,6 +107,13 @@ def test_exactly_the_headers_of_the_interface_are_allowed(provider: str) -> None
             assert ", ".join(allowed) in _problems(store)["store.headers"]
 
 
+@pytest.mark.parametrize(("name", "most"), [("metadata", 64), ("tags", 10)])
+def test_there_are_at_most_so_many_pairs(name: str, most: int) -> None:
+    pairs = {str(number): "" for number in range(most)}
+    assert stores.parse_store(_store("aws", **{name: pairs}))
+    assert f"store.{name}" in _problems(_store("aws", **{name: {**pairs, "more": ""}}))
+
+
 @pytest.mark.parametrize(
     ("provider", "changes", "path"),
     [
@@ -120,7 +127,6 @@ def test_exactly_the_headers_of_the_interface_are_allowed(provider: str) -> None
         ("aws", {"metadata": {"a b": "c"}}, "store.metadata"),
         ("aws", {"metadata": {"a": "é"}}, "store.metadata"),
         ("microsoft", {"metadata": {"a-b": "c"}}, "store.metadata"),
-        ("aws", {"tags": {str(n): "" for n in range(11)}}, "store.tags"),
         ("aws", {"class": "frozen"}, "store.class"),
         ("aws", {"acl": "publicRead"}, "store.acl"),
         ("google", {"acl": "public-read"}, "store.acl"),
