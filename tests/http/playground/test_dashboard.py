@@ -122,6 +122,28 @@ def test_a_new_request_appears_by_itself(open_page: Open, service: Service) -> N
     section(page, "Last requests").get_by_text("mine.png").wait_for()
 
 
+def test_the_state_of_keys_is_shown(open_page: Open, service: Service) -> None:
+    page = open_page().page
+    at = "2026-01-01T00:00:00Z"
+    usual = {"name": "", "hint": "abcd", "scopes": ["process"], "created_at": at, "calling": False}
+    states = {
+        "plain": {},
+        "this": {"calling": True},
+        "rotated": {"previous_until": "2999-01-01T00:00:00Z"},
+        "rotated long ago": {"previous_until": at},
+        "revoked": {"revoked_at": at, "last_used_at": at},
+    }
+    found = [{**usual, "id": name, "name": f"{name}:", **state} for name, state in states.items()]
+    page.route("**/1.0/keys", lambda route: route.fulfill(json={"keys": found}))
+    page.get_by_role("textbox", name="API key").fill(service.key)
+    page.keyboard.press("Enter")
+    rows = section(page, "API keys").locator("tbody tr")
+    rows.nth(4).wait_for()
+    names = [text.strip() for text in rows.locator("td:first-child").all_inner_texts()]
+    assert names == ["plain:", "this: this key", "rotated: rotated", "rotated long ago:", "revoked: revoked"]
+    assert rows.filter(has_text="never").count() == 4
+
+
 def test_an_answer_that_takes_longer_than_the_interval_is_shown(open_page: Open, service: Service) -> None:
     page = open_page().page
     page.clock.install(time=0)
