@@ -9,6 +9,7 @@ import time
 from urllib.parse import quote
 
 import pytest
+from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.errors import CorruptImage, ImageTooLarge, UnsupportedFormat
@@ -83,6 +84,14 @@ def test_pictures_within_the_limit_are_drawn() -> None:
     assert abs(found[..., :3].mean(axis=(0, 1)) - coffee().mean(axis=(0, 1))).max() < 3
 
 
+def test_facts_tell_the_memory_of_a_picture_while_it_is_decoded() -> None:
+    """librsvg keeps four bytes of each pixel, made of the samples and of four bytes by its decoder."""
+    photo = Image.new("RGB", (600, 400))
+    info = imgsvc.inspect(drawing(f'<image href="{uri(pillow(photo, "JPEG"))}"/>').encode())
+    assert info.contents is not None
+    assert 600 * 400 * (4 + 4 + 3) <= info.contents < 600 * 400 * 12
+
+
 def test_damage_is_one_clear_error() -> None:
     with pytest.raises(CorruptImage):
         imgsvc.inspect(drawing("<g>").encode())
@@ -100,6 +109,4 @@ def test_drawings_may_hold_drawings_in_five_levels() -> None:
 
 
 def pillow_photo() -> bytes:
-    from PIL import Image
-
     return pillow(Image.fromarray(coffee()), "JPEG", quality=90)

@@ -121,14 +121,17 @@ def test_strip_drops_all_but_the_profile(format: str) -> None:
     assert probe(ByteSource(data)).info.profile == (format in _HOLDS_PROFILE)
 
 
-@pytest.mark.parametrize("format", OUTPUT_NAMES)
-def test_facts_of_a_result_are_those_of_its_file(format: str) -> None:
-    """But for the quality, which few files state, and the contents, which are of use to decoders alone."""
-    pixels = transparent() if FORMATS[format].alpha else photo()
-    encoded = save(_picture(pixels), SaveSettings(format=format))
+@pytest.mark.parametrize(
+    ("format", "lossless"),
+    [(name, way) for name in OUTPUT_NAMES for way in (False, True) if FORMATS[name].lossless >= way],
+)
+def test_facts_of_a_result_are_those_of_its_file(format: str, lossless: bool) -> None:
+    """But for the quality, which few files state, and the contents, which only sources need."""
+    pixels = gray() if lossless else transparent() if FORMATS[format].alpha else photo()
+    encoded = save(_picture(pixels), SaveSettings(format=format, lossless=lossless))
     assert encoded.data is not None
     found = probe(ByteSource(encoded.data)).info
-    assert found.profile == (format in _HOLDS_PROFILE)
+    assert found.profile == (format in _HOLDS_PROFILE and not lossless)  # that of RGB suits no gray
     assert attrs.evolve(found, quality=encoded.info.quality, contents=None) == encoded.info
 
 
