@@ -243,6 +243,18 @@ def test_what_may_be_taken_for_lossless_is_left_to_libvips() -> None:
     assert outcome(filled) == by_libvips(filled)
 
 
+@pytest.mark.parametrize(
+    "stated", [b"\1\0\x48\0\x60", b"\2\0\x10\0\x18", b"\0\0\2\0\3"], ids=["in", "cm", "ratio"]
+)
+def test_the_last_of_two_resolutions_counts(stated: bytes) -> None:
+    data = photo(61, 43, dpi=(300, 300))
+    start = data.index(b"JFIF") - 4
+    last = data[start : start + 11] + stated + b"\0\0"
+    data = data[: start + 18] + last + data[start + 18 :]
+    assert at_once(data) is not None
+    assert outcome(data) == by_libvips(data)
+
+
 def test_bytes_within_segments_are_no_markers() -> None:
     data = photo(301, 203, exif=_exif() + b"\xff\xc3")
     assert at_once(data) is not None
