@@ -78,6 +78,7 @@ def refusal(parts: str, info: imgsvc.ImageInfo = PHOTO) -> str:
         ("700x500/filters:proportion(0.5):grayscale()", (350, 250)),
         ("500x400/filters:stretch()", (500, 400)),
         ("stretch/500x400", (500, 400)),
+        ("stretch/2725x400", (2725, 400)),
         ("", (2725, 2225)),
         ("0x0", (2725, 2225)),
         ("0x500", (612, 500)),
