@@ -113,6 +113,7 @@ def start(
     config: Path | None = None,
     within: Sequence[str] = (),
     constants: Mapping[str, float] | None = None,
+    verbose: bool = False,
 ) -> Process:
     """Start the command that serves, of the installed packages or of those in a folder.
 
@@ -124,6 +125,7 @@ def start(
     values |= settings or {}
     flags = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     flags += [] if config is None else ["--config", str(config)]
+    flags += ["--verbose"] if verbose else []
     log = state.parent / f"{state.name}.log"
     if sources is None and not within and forked_services.loads_the_same():
         return forked_services.start(["serve", *flags], log, {**_CONSTANTS, **(constants or {})})

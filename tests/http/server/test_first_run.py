@@ -54,8 +54,8 @@ def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
     """One state folder, whose certificate is made anew only where it does not hold the host."""
     requires.program("curl")
     key, certificates = "", []
-    for host in ("127.0.0.2", "127.0.0.3"):
-        process = start(tmp_path / "state", {"server.host": host})
+    for host, verbose in (("127.0.0.2", False), ("127.0.0.3", True)):
+        process = start(tmp_path / "state", {"server.host": host}, verbose=verbose)
         try:
             service = await_start(process, tmp_path / "state", key)
             key = service.key
@@ -69,6 +69,7 @@ def test_the_printed_command_works_at_every_host(tmp_path: Path) -> None:
             process.terminate()
             process.wait(timeout=60)
             process.communicate()
+        assert ("Finishing requests" in (tmp_path / "state.log").read_text()) is verbose
     assert certificates[0] != certificates[1]
     kept = ServerSettings(state_folder=tmp_path / "state", host="0.0.0.0")
     assert certificate_files(kept)[0].read_bytes() == certificates[1]
