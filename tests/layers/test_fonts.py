@@ -97,6 +97,17 @@ def test_fonts_with_letters_in_colors_are_known(table: bytes, tmp_path: Path) ->
     assert read_font(tmp_path / "colored.ttf").colored
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_collection_has_letters_in_colors_if_one_of_its_fonts_has(place: int, tmp_path: Path) -> None:
+    whole = next(folder_of("fontpkg_inter").rglob("Inter[[]*.ttf")).read_bytes()
+    face = whole[: 12 + 16 * struct.unpack_from(">H", whole, 4)[0]]
+    faces = [face, face]
+    faces[place] = face[:12] + b"COLR" + face[16:]
+    head = struct.pack(">4sIIII", b"ttcf", 0x10000, 2, len(whole), len(whole) + len(face))
+    (tmp_path / "two.ttc").write_bytes(head + whole[len(head) :] + b"".join(faces))
+    assert read_font(tmp_path / "two.ttc").colored
+
+
 @pytest.mark.parametrize(
     ("platform", "encoding"), [(0, "utf-16-be"), (1, "mac-roman"), (3, "utf-16-be"), (4, "")]
 )

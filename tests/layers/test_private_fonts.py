@@ -124,3 +124,12 @@ def test_a_configuration_of_the_environment_is_left_as_it_is(tmp_path: Path) -> 
     assert found["dark"]
     assert found["set"] == ["FONTCONFIG_FILE"]
     assert not list((tmp_path / "cache").glob("imgsvc/fonts-*"))
+
+
+@pytest.mark.parametrize("name", ["FONTCONFIG_FILE", "FONTCONFIG_SYSROOT"])
+def test_each_of_the_names_is_a_configuration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from imgsvc_core.fonts import name_fonts
+
+    monkeypatch.setattr(os, "environ", {name: "/own"})
+    assert not name_fonts()
+    assert os.environ == {name: "/own"}
