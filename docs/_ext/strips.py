@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import html
+import itertools
 import sys
 from pathlib import Path
 
-from shown import PICTURES, PORTRAIT, STRIPS, Request
+from shown import PICTURES, PORTRAIT, STRIPS, Request, Strip
 
 import imgsvc_core as imgsvc
 
@@ -15,22 +16,32 @@ FOLDER = Path(__file__).parents[1] / "_static" / "strips"
 
 
 def figures(name: str) -> str:
-    """Render a strip and return it as HTML; ``STATIC`` stands for the way to the folder of static files."""
+    """Render a strip and return it as HTML; ``STATIC`` stands for the way to the folder of static files.
+
+    Raises:
+        ValueError: two neighbors are the same picture, which shows nothing.
+    """
     strip = STRIPS[name]
+    results = [_made(strip, request) for _, request in strip.shown]
+    if any(left.data == right.data for left, right in itertools.pairwise(results)):
+        raise ValueError(f"two neighbors in the strip {name} are the same picture")
     cells = [
-        _figure(name, number, caption, {**strip.always, **request})
-        for number, (caption, request) in enumerate(strip.shown)
+        _figure(name, number, caption, result)
+        for number, ((caption, _), result) in enumerate(zip(strip.shown, results, strict=True))
     ]
     title = f'<p class="strip-title">{html.escape(strip.title)}</p>\n' if strip.title else ""
     return f'{title}<div class="strip">\n' + "\n".join(cells) + "\n</div>"
 
 
-def _figure(name: str, number: int, caption: str, request: Request) -> str:
-    result = imgsvc.process(
-        _source(STRIPS[name].source),
-        {"output": {"format": "webp", "quality": 85}, **request},
+def _made(strip: Strip, request: Request) -> imgsvc.Result:
+    return imgsvc.process(
+        _source(strip.source),
+        {"output": {"format": "webp", "quality": 85}, **strip.always, **request},
         watermarks={"logo": PICTURES / "logo.svg"},
     )
+
+
+def _figure(name: str, number: int, caption: str, result: imgsvc.Result) -> str:
     assert result.data is not None
     FOLDER.mkdir(parents=True, exist_ok=True)
     target = FOLDER / f"{name}-{number}.webp"
