@@ -14,7 +14,7 @@ from imgsvc_core.spec import Resize
 
 _AT_ANY_SCALE = (Turn, CropBox, RotateFreely, SmartCrop, ToSrgb)
 # The least factor of reduction from which a JPEG is decoded at a scale. The resampler does the rest. The more
-# it does, the closer the result is to that of all pixels, as `benchmarks.sharpness` measures.
+# it does, the closer the result is to that of all pixels, as `benchmarks.decoding` measures.
 _DCT_SCALES = {1 / 8: 9.0, 1 / 4: 5.0, 1 / 2: 3.0}
 # By what these factors grow where the color of a JPEG is halved in one direction once more than in the other.
 # A decoder at a scale halves the finer direction, too. Results are as near to those of all pixels as others.
