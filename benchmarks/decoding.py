@@ -157,9 +157,10 @@ def _leaving(factor: float, least: float) -> Iterator[None]:
 
 def _ratio(sharp: Sharp, pixels: Pixels, factor: float) -> float:
     """Return our CPU time over that of sharp, for a WebP that is reduced by a factor."""
-    path = FOLDER / "decoding.webp"
+    height, width, _ = pixels.shape
+    path = FOLDER / f"decoding-{width}x{height}.webp"  # sharp's process reads a file once
     path.write_bytes(data := _by_imgsvc(pixels, format="webp", quality=92))
-    size = round(pixels.shape[1] / factor), round(pixels.shape[0] / factor)
+    size = round(width / factor), round(height / factor)
     jpeg: Mapping[str, Any] = {"format": "jpg", "quality": 80, "encoding": "baseline"}
     theirs: dict[str, Any] = {
         "input": str(path), "buffered": True, "resize": {"width": size[0], "height": size[1]},
