@@ -97,16 +97,16 @@ def test_thumbhash_of_a_transparent_picture_is_that_of_the_crate() -> None:
 
 @pytest.mark.parametrize("name", PHOTOS)
 def test_perceptual_hash_is_that_of_the_package(name: str) -> None:
-    picture = reduced(name, 256)
+    picture = reduced(name, 120)
     assert facts_of(picture)["phash"] == str(imagehash.phash(picture))
 
 
 @pytest.mark.parametrize("name", PHOTOS)
-@pytest.mark.parametrize("size", [(480, 352), (1500, 1100)])
+@pytest.mark.parametrize("size", [(256, 188), (480, 352), (1500, 1100)])
 def test_perceptual_hash_of_a_large_picture_is_close_to_that_of_the_package(
     name: str, size: tuple[int, int]
 ) -> None:
-    """The package looks at all pixels, imgsvc at 256."""
+    """The package looks at all pixels, imgsvc averages them before."""
     picture = Image.fromarray(photo(name)).resize(size)
     told = imagehash.hex_to_hash(facts_of(picture)["phash"])
     assert told - imagehash.phash(picture) <= 2
@@ -184,6 +184,24 @@ def test_pixels_count_by_their_alpha_in_the_palette() -> None:
     pixels[30:] = 0, 255, 0, 0
     palette = facts_of(pixels)["palette"]
     assert palette == [{"color": "#ff0000", "share": 0.799}, {"color": "#0000ff", "share": 0.201}]
+
+
+@pytest.mark.parametrize("width", range(1, 9))
+@pytest.mark.parametrize("turned", [False, True])
+def test_palette_has_the_colors_of_stripes_of_any_width(width: int, turned: bool) -> None:
+    colors = np.array([(200, 30, 30), (30, 30, 200)], np.uint8)
+    lines = np.broadcast_to(colors[np.arange(240) // width % 2], (200, 240, 3))
+    palette = facts_of(lines.transpose(1, 0, 2) if turned else lines)["palette"]
+    assert {item["color"] for item in palette} == {"#c81e1e", "#1e1ec8"}
+    assert [item["share"] for item in palette] == pytest.approx([0.5, 0.5], abs=0.03)
+
+
+@pytest.mark.parametrize("side", [100, 300, 2000])
+@pytest.mark.parametrize("opacity", [1, 3, 40, 128])
+def test_translucent_pictures_keep_their_color(opacity: int, side: int) -> None:
+    told = facts_of(Image.new("RGBA", (side, side), (200, 100, 50, opacity)))
+    assert told["palette"] == [{"color": "#c86432", "share": 1.0}]
+    assert facts_of(Image.new("RGBA", (side, side), (90, 94, 92, opacity)))["gray"] is True
 
 
 @pytest.mark.parametrize("name", PHOTOS)

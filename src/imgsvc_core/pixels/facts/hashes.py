@@ -78,7 +78,8 @@ def thumbhash(copy: WorkingCopy) -> str:
 def phash(copy: WorkingCopy) -> str:
     """Return the perceptual hash (https://hackerfactor.com/blog/index.php?/archives/432-Looks-Like-It.html)."""
     size = (_HASH_SIDE, _HASH_SIDE)
-    pixels = np.asarray(copy.flat.convert("L").resize(size, PIL.Image.Resampling.LANCZOS), np.float64)
+    luma = PIL.Image.fromarray(copy.luma)
+    pixels = np.asarray(luma.resize(size, PIL.Image.Resampling.LANCZOS, reducing_gap=2.0), np.float64)
     waves = _waves(_HASH_SIDE, _HASH_FREQUENCIES, 0.5)
     frequencies = waves @ pixels @ waves.T
     frequencies[np.abs(frequencies) < _NOTHING] = 0

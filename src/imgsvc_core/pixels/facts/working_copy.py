@@ -14,7 +14,7 @@ import pyvips
 
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.raster import Raster
-from imgsvc_core.formats.vips import to_array
+from imgsvc_core.formats.vips import from_array, to_array
 from imgsvc_core.pixels.channels import in_bytes, resampled_premultiplied
 from imgsvc_core.plan.color.curves import decode, encode
 from imgsvc_core.spec.color import Color
@@ -44,7 +44,7 @@ class WorkingCopy:
         frame = in_bytes(picture)
         if (factor := max(width, height) // (2 * _DETAIL_SIDE)) > 1:
             shrinks = (min(factor, width), min(factor, height))
-            frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks))
+            frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks), exact=True)
         pixels = to_array(frame)
         has_alpha = pixels.shape[2] in (2, 4)
         if has_alpha and pixels[:, :, -1].min() == 255:
@@ -101,7 +101,13 @@ class WorkingCopy:
 def _averaged(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
     """Return a picture averaged by a whole factor to a longer side. Colors are weighted by alpha."""
     factor = math.ceil(max(picture.size) / side)
-    return picture.reduce((min(factor, picture.width), min(factor, picture.height)))
+    shrinks = (min(factor, picture.width), min(factor, picture.height))
+    if picture.mode == "RGB" or factor == 1:
+        return picture.reduce(shrinks)
+    # Pillow rounds weighted colors to 8 bits, which changes the color of what is nearly transparent.
+    frame = from_array(np.asarray(picture))
+    frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks, ceil=True), exact=True)
+    return PIL.Image.fromarray(to_array(frame))
 
 
 def resized(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
