@@ -45,12 +45,11 @@ def blurhash(copy: WorkingCopy) -> str:
 def thumbhash(copy: WorkingCopy) -> str:
     """Return the ThumbHash (https://evanw.github.io/thumbhash/) in base64."""
     width, height = copy.small.size
-    pixels = np.asarray(_enough_pixels(copy.small.convert("RGBA")), np.float64) / 255
-    color, alpha = pixels[:, :, :3], pixels[:, :, 3:]
+    levels = np.moveaxis(np.asarray(_enough_pixels(copy.small.convert("RGBA"))), 2, 0)
+    *color, alpha = np.divide(levels, 255, order="C")
     visible = alpha.sum()
-    mean = (color * alpha).sum(axis=(0, 1)) / (visible or 1)
     has_alpha = bool(visible < alpha.size)
-    red, green, blue = np.moveaxis(mean * (1 - alpha) + color * alpha, 2, 0)
+    red, green, blue = (_over_mean(samples, alpha, visible) if has_alpha else samples for samples in color)
     most = 5 if has_alpha else 7
     across, down = (max(1, _rounded(most * side / max(width, height))) for side in (width, height))
     luminance = _Channel.of((red + green + blue) / 3, max(3, across), max(3, down))
@@ -66,13 +65,19 @@ def thumbhash(copy: WorkingCopy) -> str:
     shape |= _rounded(63 * redness.scale) << 9 | is_wide << 15
     told = head.to_bytes(3, "little") + shape.to_bytes(2, "little")
     if has_alpha:
-        opacity = _Channel.of(alpha[:, :, 0], 5, 5)
+        opacity = _Channel.of(alpha, 5, 5)
         told += bytes([_rounded(15 * opacity.mean) | _rounded(15 * opacity.scale) << 4])
         channels.append(opacity)
     parts = [part for channel in channels for part in channel.parts()]
     parts += [0] * (len(parts) % 2)
     told += bytes(low | high << 4 for low, high in zip(parts[::2], parts[1::2], strict=True))
     return base64.b64encode(told).decode("ascii")
+
+
+def _over_mean(samples: Any, alpha: Any, visible: float) -> Any:
+    """Return a channel over its mean, weighted by alpha, whose sum is given."""
+    weighted = samples * alpha
+    return weighted + weighted.sum() / (visible or 1) * (1 - alpha)
 
 
 def phash(copy: WorkingCopy) -> str:

@@ -101,25 +101,32 @@ def _split(labs: Any, weights: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class _Part:
-    """Some colors in Oklab with their weights and mean, and the sum of the squared distances from it."""
+    """Some colors in Oklab with their weights, their mean, and the weighted sum of their covariances."""
 
     labs: Any
     weights: Any
     mean: Any
-    variance: float
+    spread: Any
 
     @classmethod
     def of(cls, labs: Any, weights: Any) -> _Part:
         mean = weights @ labs / weights.sum()
-        variance = float(weights @ ((labs - mean) ** 2).sum(axis=1)) if len(labs) > 1 else 0.0
-        return cls(labs, weights, mean, variance)
+        centered = labs - mean
+        return cls(labs, weights, mean, (centered * weights[:, None]).T @ centered)
+
+    @property
+    def variance(self) -> float:
+        return float(self.spread.trace()) if len(self.labs) > 1 else 0.0
 
     def halves(self) -> tuple[_Part, _Part]:
         """Return the colors on each side of the mean, along the longest axis."""
-        centered = self.labs - self.mean
-        axis = np.linalg.eigh((centered * self.weights[:, None]).T @ centered)[1][:, -1]
-        above = centered @ axis > 0
-        first, second = (_Part.of(self.labs[side], self.weights[side]) for side in (above, ~above))
+        axis = np.linalg.eigh(self.spread)[1][:, -1]
+        above = self.labs @ axis > self.mean @ axis
+        # compress takes a third of the time of an index.
+        first, second = (
+            _Part.of(np.compress(side, self.labs, axis=0), np.compress(side, self.weights))
+            for side in (above, ~above)
+        )
         return first, second
 
 

@@ -15,7 +15,7 @@ import pyvips
 from imgsvc_core._runtime.vipsimage import size_of
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.vips import from_array, to_array
-from imgsvc_core.pixels.channels import in_bytes, resampled_premultiplied
+from imgsvc_core.pixels.channels import in_bytes, resampled_premultiplied, without_idle_alpha
 from imgsvc_core.plan.color.curves import decode, encode
 from imgsvc_core.spec.color import Color
 
@@ -28,9 +28,9 @@ _SMALL_SIDE = 96  # far more than any blurred placeholder shows
 
 @attrs.frozen(eq=False)
 class WorkingCopy:
-    """A picture of 8 bits in RGB or RGBA, averaged to less than four times the size that facts need."""
+    """What facts look at: small copies of one frame, each made when the first fact asks for it."""
 
-    whole: PIL.Image.Image
+    frame: pyvips.Image  # of 8 bits, less than four times what facts need, with alpha unless it is opaque
     background: Color
     _known: dict[object, Any] = attrs.field(factory=dict, init=False)
 
@@ -41,17 +41,12 @@ class WorkingCopy:
         width, height = size_of(picture)
         if (first := picture.get_page_height()) < height:
             picture, height = picture.crop(0, 0, width, first), first
-        frame = in_bytes(picture)
+        frame = without_idle_alpha(in_bytes(picture))
         if (factor := max(width, height) // (2 * _DETAIL_SIDE)) > 1:
             shrinks = (min(factor, width), min(factor, height))
             frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks), exact=True)
-        pixels = to_array(frame)
-        has_alpha = pixels.shape[2] in (2, 4)
-        if has_alpha and pixels[:, :, -1].min() == 255:
-            pixels, has_alpha = np.ascontiguousarray(pixels[:, :, :-1]), False
-        mode = "RGBA" if has_alpha else "RGB"
-        found = PIL.Image.frombuffer(("L", "LA", "RGB", "RGBA")[pixels.shape[2] - 1], size_of(frame), pixels)
-        return cls(found if found.mode == mode else found.convert(mode), background)
+            frame = frame.copy_memory()
+        return cls(frame, background)
 
     def once(self, compute: Callable[[WorkingCopy], _T]) -> _T:
         """Return what several facts need, and compute it for the first one."""
@@ -73,7 +68,10 @@ class WorkingCopy:
     @functools.cached_property
     def flat(self) -> PIL.Image.Image:
         """The pixels of ``rgb`` without alpha, on the background."""
-        return self._on_background(self._colors)
+        if self.alpha is None:
+            return self._colors
+        ground = PIL.Image.new("RGBA", self._colors.size, self.background.rgb)
+        return PIL.Image.alpha_composite(ground, self._colors).convert("RGB")
 
     @functools.cached_property
     def small(self) -> PIL.Image.Image:
@@ -82,32 +80,51 @@ class WorkingCopy:
 
     @functools.cached_property
     def luma(self) -> Any:
-        """Rec. 601 luma of the flat picture, 0 to 255, of at most 384 pixels on the longer side."""
-        picture = self._on_background(self.whole).convert("L")
-        picture.thumbnail((_DETAIL_SIDE, _DETAIL_SIDE), PIL.Image.Resampling.HAMMING, reducing_gap=None)
-        return np.asarray(picture)
+        """Rec. 601 luma on the background, 0 to 255, of at most 384 pixels on the longer side."""
+        return np.asarray(self._detail.convert("L"))
+
+    @functools.cached_property
+    def _detail(self) -> PIL.Image.Image:
+        """The picture on the background, averaged to at most 384 pixels on the longer side."""
+        has_alpha = self.frame.hasalpha()
+        flat = self.frame.flatten(background=list(self.background.rgb)) if has_alpha else self.frame
+        return _as_pillow(_averaged_to(flat, _DETAIL_SIDE))
 
     @functools.cached_property
     def _colors(self) -> PIL.Image.Image:
-        return _averaged(self.whole, _COLOR_SIDE)
+        if not self.frame.hasalpha():
+            return _averaged(self._detail, _COLOR_SIDE)
+        return _as_pillow(_averaged_exactly(self.frame, _COLOR_SIDE))
 
-    def _on_background(self, picture: PIL.Image.Image) -> PIL.Image.Image:
-        if picture.mode == "RGB":
-            return picture
-        ground = PIL.Image.new("RGBA", picture.size, self.background.rgb)
-        return PIL.Image.alpha_composite(ground, picture).convert("RGB")
+
+def _averaged_to(image: pyvips.Image, side: int) -> pyvips.Image:
+    """Return an opaque image averaged to a longer side. It is never enlarged."""
+    factor = max(1.0, max(size_of(image)) / side)
+    across, down = (length / max(1, round(length / factor)) for length in size_of(image))
+    return image.reduce(across, down, kernel=pyvips.Kernel.LINEAR)
 
 
 def _averaged(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
     """Return a picture averaged by a whole factor to a longer side. Colors are weighted by alpha."""
-    factor = math.ceil(max(picture.size) / side)
-    shrinks = (min(factor, picture.width), min(factor, picture.height))
-    if picture.mode == "RGB" or factor == 1:
-        return picture.reduce(shrinks)
+    if picture.mode == "RGB":
+        factor = math.ceil(max(picture.size) / side)
+        return picture.reduce((min(factor, picture.width), min(factor, picture.height)))
     # Pillow rounds weighted colors to 8 bits, which changes the color of what is nearly transparent.
-    frame = from_array(np.asarray(picture))
-    frame = resampled_premultiplied(frame, lambda frame: frame.shrink(*shrinks, ceil=True), exact=True)
-    return PIL.Image.fromarray(to_array(frame))
+    return _as_pillow(_averaged_exactly(from_array(np.asarray(picture)), side))
+
+
+def _averaged_exactly(image: pyvips.Image, side: int) -> pyvips.Image:
+    width, height = size_of(image)
+    factor = math.ceil(max(width, height) / side)
+    shrinks = (min(factor, width), min(factor, height))
+    return resampled_premultiplied(image, lambda image: image.shrink(*shrinks, ceil=True), exact=True)
+
+
+def _as_pillow(image: pyvips.Image) -> PIL.Image.Image:
+    """Return an image as RGB or RGBA."""
+    mode = ("L", "LA", "RGB", "RGBA")[image.bands - 1]
+    found = PIL.Image.frombuffer(mode, size_of(image), to_array(image))
+    return found if image.bands > 2 else found.convert("RGBA" if mode == "LA" else "RGB")
 
 
 def resized(picture: PIL.Image.Image, side: int) -> PIL.Image.Image:
