@@ -62,7 +62,8 @@ def test_frames_that_a_still_format_leaves_out() -> None:
 def test_transparency_that_a_format_lacks() -> None:
     source = as_vips(cut_out()).pngsave_buffer()
     request: dict[str, Any] = {"output": {"format": "jpg", "background": "336699"}}
-    assert imgsvc.process(source, request).notes == ("JPEG has no transparency: the picture is on 336699.",)
+    expected = "JPEG has no transparency: what was transparent lies on 336699."
+    assert imgsvc.process(source, request).notes == (expected,)
 
 
 @pytest.mark.parametrize("format", ["jpg", "png", "webp", "avif"])

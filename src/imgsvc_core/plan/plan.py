@@ -98,7 +98,8 @@ class Plan:
         if self.info.more_pages and not more_pages:
             sentences.append("Only the first picture of the file is kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
-            sentences.append(f"{row.title} has no transparency: the picture is on {flatten.background}.")
+            laid = f"what was transparent lies on {flatten.background}"
+            sentences.append(f"{row.title} has no transparency: {laid}.")
         return sentences
 
     def lines(self) -> list[dict[str, Any]]:
