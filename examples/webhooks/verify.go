@@ -6,16 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"math"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // IsGenuine tells if a notification is signed with the secret and at most five minutes old.
-// The body is that of the request, before it is parsed; the secret is "whsec_...", as
-// `imgsvc accounts webhook-secret` shows it.
-func IsGenuine(header http.Header, body []byte, secret string) bool {
+// The header is that of the request, an http.Header; the body is that of the request, before it
+// is parsed; the secret is "whsec_...", as `imgsvc accounts webhook-secret` shows it.
+func IsGenuine(header interface{ Get(name string) string }, body []byte, secret string) bool {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	sent, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || math.Abs(float64(time.Now().Unix()-sent)) > 300 {
