@@ -103,6 +103,16 @@ def test_facts_and_pixels_are_those_of_the_jpeg(orientation: int) -> None:
     assert np.abs(shown[0] - shown[1]).mean() < 2
 
 
+def test_further_pictures_of_a_jpeg_come_back_and_are_no_loss() -> None:
+    file = io.BytesIO()
+    pictures = [Image.new("RGB", (40, 30), color) for color in ("lime", "red")]
+    pictures[0].save(file, "MPO", save_all=True, append_images=pictures[1:])
+    wrapped = imgsvc.process(file.getvalue(), WRAP)
+    back = imgsvc.process(wrapped.data, UNWRAP)
+    assert back.data == file.getvalue()
+    assert (wrapped.notes, back.notes) == ((), ())
+
+
 def test_targets_name_the_format(tmp_path: Path) -> None:
     source, wrapped, back = (tmp_path / name for name in ("a.jpg", "a.jxl", "b.jpg"))
     source.write_bytes(_PLAIN)

@@ -95,7 +95,7 @@ class Plan:
             kept, are = ("the first", "is") if self.frames == 1 else (f"the first {self.frames}", "are")
             kept = f"number {self.frame + 1}" if self.frame else kept
             sentences.append(f"Only {kept} of {self.info.frames} frames {are} kept.")
-        if self.info.more_pages and not more_pages:
+        if self.info.more_pages and not (more_pages or self.transcodes):
             sentences.append("Only the first picture of the file is kept.")
         if self.steps and isinstance(flatten := self.steps[-1].step, Flatten) and not row.alpha:
             laid = f"what was transparent lies on {flatten.background}"
