@@ -71,7 +71,9 @@ class Limits:
 def limits_or(limits: Limits | None, usual: Limits) -> Limits:
     """Return the given limits or the defaults. Raise `SpecError` if they are not `Limits`."""
     if not isinstance(limits, Limits | None):
-        raise invalid("limits", f"Limits must be built from Limits, got {shown(limits)}")
+        raise invalid(
+            "limits", f"Limits must be a Limits object, such as Limits(seconds=5), got {shown(limits)}"
+        )
     return usual if limits is None else limits
 
 

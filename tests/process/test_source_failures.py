@@ -172,7 +172,7 @@ def test_limits_that_are_none_are_refused(photo: bytes) -> None:
         lambda: imgsvc.inspect(photo, limits=limits),
         lambda: imgsvc.explain({}, imgsvc.inspect(photo), limits=limits),
     ):
-        with pytest.raises(imgsvc.SpecError, match="Limits must be built from Limits, got"):
+        with pytest.raises(imgsvc.SpecError, match="Limits must be a Limits object, such as"):
             attempt()
 
 

@@ -245,8 +245,9 @@ def test_odd_names_are_refused(photo: Path) -> None:
             imgsvc.process(source, PNG)
     with pytest.raises(imgsvc.TargetError, match="Target"):
         imgsvc.process(photo, PNG, "a\0b")
-    with pytest.raises(imgsvc.TargetError, match="Target path must not be empty"):
-        imgsvc.process(photo, PNG, "")
+    for target in ("", f"{photo.parent}/folder/", "memory://folder/"):
+        with pytest.raises(imgsvc.TargetError, match="Target must name a file"):
+            imgsvc.process(photo, PNG, target)
     with pytest.raises(imgsvc.TargetError, match="cannot be written"):
         imgsvc.process(photo, PNG, "http://127.0.0.1:9/x.png")
 

@@ -596,6 +596,9 @@ def test_what_is_neither_json_nor_an_operation_is_no_request() -> None:
     [
         ({"resize": {"widht": 400}}, ["Resize has no 'widht' parameter; did you mean 'width'?"]),
         ({"filter": {"sepia": {"valu": 40}}}, ["Sepia has no 'valu' parameter; did you mean 'value'?"]),
+        ({"sepia": {}}, ["The request has no 'sepia' parameter; did you mean 'filter.sepia'?"]),
+        ({"quality": 40}, ["The request has no 'quality' parameter; did you mean 'output.quality'?"]),
+        ({"x": 40}, ["The request has no 'x' parameter; did you mean 'crop.x' or 'watermark.x'?"]),
         (
             {"resize": {"widht": "x"}},
             [

@@ -96,17 +96,23 @@ def unparse_operation(operation: Parameters) -> _Document:
 
 
 def unknown_keys(
-    title: str, keys: Iterable[object], known: Iterable[str], *, confidential: bool = False
+    title: str,
+    keys: Iterable[object],
+    known: Iterable[str],
+    *,
+    below: Mapping[str, str] = {},
+    confidential: bool = False,
 ) -> list[Problem]:
     """Return a problem for each unknown key. The first ones suggest a similar key.
 
-    A ``confidential`` key that is not a word is not shown: it may be a misplaced secret.
+    ``below`` says what to write instead of keys that belong to another level. A ``confidential`` key that is
+    not a word is not shown: it may be a misplaced secret.
     """
     known = list(known)
     names = [_as_text(key)[:_MAX_NAME] for key in keys]
     if confidential:
         names = [name if _WORD.fullmatch(name) else SOMETHING for name in names]
-    advice = [_advice(name, known) for name in names[:_MAX_ADVICE]]
+    advice = [_advice(below.get(name) or _quoted(_near(name, known)), known) for name in names[:_MAX_ADVICE]]
     return [
         Problem(name, f"{title} has no '{name}' parameter{more}")
         for name, more in zip_longest(names, advice, fillvalue="")
@@ -117,9 +123,12 @@ def _as_text(key: object) -> str:
     return key if isinstance(key, str) else shown(key)
 
 
-def _advice(key: str, known: list[str]) -> str:
-    near = _near(key, known)
-    return f"; did you mean '{near}'?" if near else f"; known are {', '.join(known)}"
+def _advice(meant: str | None, known: list[str]) -> str:
+    return f"; did you mean {meant}?" if meant else f"; known are {', '.join(known)}"
+
+
+def _quoted(name: str | None) -> str | None:
+    return name and f"'{name}'"
 
 
 def _near(key: str, known: Iterable[str]) -> str | None:

@@ -358,7 +358,8 @@ def _read(value: Mapping[Any, Any], title: str, read: _Read, also_known: Iterabl
         message = f"'{_OLD_NAME}' is the old name of 'filter'; give only one of the two"
         problems.append(Problem(_OLD_NAME, message))
     unknown = [key for key in value if key not in known and key != _OLD_NAME]
-    problems += unknown_keys(title, unknown, (*also_known, *known, _OLD_NAME)) if unknown else ()
+    if unknown:
+        problems += unknown_keys(title, unknown, (*also_known, *known, _OLD_NAME), below=_places())
     try:
         found = read(Spec, document)
     except SpecError as error:
@@ -366,6 +367,16 @@ def _read(value: Mapping[Any, Any], title: str, read: _Read, also_known: Iterabl
     if problems:
         raise SpecError(problems)
     return found
+
+
+@functools.cache
+def _places() -> Mapping[str, str]:
+    """Return what parameters of operations, and filters, are called in a request, as parts of a question."""
+    found = {key: [f"'filter.{key}'"] for key in _FILTERS}
+    for key, operation in OPERATIONS.items():
+        for name in params(operation):
+            found.setdefault(name, []).append(f"'{key}.{name}'")
+    return {name: " or ".join(places) for name, places in found.items()}
 
 
 def unparse(spec: Spec) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def name_of(target: Target | None) -> str:
 
 def check_target(target: Target | None, *, required: bool = False) -> None:
     """Raise `TargetError` for what cannot be a target, before there is anything to write."""
-    if target == "":
-        raise TargetError("Target path must not be empty.")
+    if target == "" or (isinstance(target, str) and target.endswith("/")):
+        raise TargetError(f"Target must name a file, such as 'pictures/small.webp', got '{target}'.")
     if isinstance(target, str | os.PathLike) or (target is None and not required):
         return
     if not hasattr(target, "write") or isinstance(target, io.TextIOBase):

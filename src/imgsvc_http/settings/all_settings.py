@@ -248,7 +248,7 @@ def _in_environ(environ: Mapping[str, str], problems: list[Problem]) -> _Found:
 def _in_flags(flags: Mapping[str, object]) -> _Found:
     for path, value in flags.items():
         known = path in SETTINGS and isinstance(value, str)
-        yield path, from_text(SETTINGS[path].kind, str(value)) if known else value, f"the flag for {path}"
+        yield path, from_text(SETTINGS[path].kind, str(value)) if known else value, "the flags"
 
 
 def _unknown(path: str, origin: str) -> Problem:

@@ -149,7 +149,7 @@ def test_everything_wrong_is_told_at_once_with_its_origin(tmp_path: Path) -> Non
     assert "did you mean 'server'?" in problems["sever"]
     assert "did you mean 'IMGSVC_SERVER_PORT'?" in problems["IMGSVC_SERVER_PROT"]
     assert problems["workers.queue"].endswith("got 0 in the environment variable IMGSVC_WORKERS_QUEUE")
-    assert problems["server.shutdown_seconds"].endswith("got -1 in the flag for server.shutdown_seconds")
+    assert problems["server.shutdown_seconds"].endswith("got -1 in the flags")
 
 
 @pytest.mark.parametrize("text", ["[server", "a = 1\na = 2", "\x00"])
