@@ -32,6 +32,7 @@ _SECONDS = 8
 _IDLE_SECONDS = 20
 _IDLE_MEGABYTES = 150
 _IDLE_PERCENT = 1
+_SECOND_MEGABYTES = 40
 _READY_SECONDS = 1.5
 _FIRST = 3  # times a later request
 _STARTS = 5
@@ -43,6 +44,8 @@ def main(page: str = "") -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         starts = [started(folder / f"start{number}") for number in range(_STARTS)]
+        with service(folder, server__processes=2) as running:
+            second = memory(running.pid)
         running = stack.enter_context(service(folder))
         idle, polling = memory(running.pid), idle_percent(running.pid)
         rows = [("idle", "–", "–", "–", f"{idle:.0f}")]
@@ -61,6 +64,7 @@ def main(page: str = "") -> int:
             Bound("ready after", ready, _READY_SECONDS, unit=" s"),
             Bound("time of the first request over that of later ones", first, _FIRST),
             Bound("PSS of an idle service", idle, _IDLE_MEGABYTES, unit=" MB"),
+            Bound("PSS of a second process that listens", second - idle, _SECOND_MEGABYTES, unit=" MB"),
             Bound("CPU of an idle service", polling, _IDLE_PERCENT, unit=" % of a core"),
         ]
     )
