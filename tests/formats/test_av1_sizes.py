@@ -1,4 +1,4 @@
-"""The size in AV1 data, and where the frames of a movie are, in files written by hand."""
+"""The size and the range in AV1 data, and where the frames of a movie are, in files written by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PIL import Image
 
 import imgsvc_core as imgsvc
 from imgsvc_core.formats.bytesource import ByteSource
-from imgsvc_core.formats.heif.av1 import coded_sizes
+from imgsvc_core.formats.heif.av1 import coded_sizes, is_limited_gray
 from imgsvc_core.formats.heif.sequence import coded_frames
 from imgsvc_core.formats.reader import HeaderReader
 from tests.formats.test_probe_boxes import box
@@ -48,14 +48,42 @@ def size_bits(width: int, height: int) -> str:
 
 
 @st.composite
-def sequence_headers(draw: st.DrawFn) -> tuple[bytes, tuple[int, int]]:
-    """Headers with all that may stand before the size, as section 5.5 of the specification has it."""
+def tools(draw: st.DrawFn, reduced: bool) -> str:
+    """What stands between the size and the colors."""
+    three, four = st.text("01", min_size=3, max_size=3), st.text("01", min_size=4, max_size=4)
+    numbered = "" if reduced else draw(st.sampled_from(("0", "11110111")))
+    first, last = draw(three), draw(three)
+    if reduced:
+        return first + last
+    ordered = draw(st.booleans())
+    screen = draw(st.sampled_from(("00", "011", "0101", "11", "101")))
+    order = ("111", draw(three)) if ordered else ("0", "")
+    return numbered + first + draw(four) + order[0] + screen + order[1] + last
+
+
+@st.composite
+def colors(draw: st.DrawFn, profile: int) -> tuple[str, bool]:
+    """The colors, and whether they are gray in limited range."""
+    deep, gray, full = draw(st.booleans()), profile != 1 and draw(st.booleans()), draw(st.booleans())
+    bits = str(int(deep)) + "1" * (profile == 2 and deep) + ("" if profile == 1 else str(int(gray)))
+    bits += draw(st.sampled_from(("0", "1" + "01" * 12))) + str(int(full))
+    return bits, gray and not full
+
+
+@st.composite
+def sequence_headers(draw: st.DrawFn) -> tuple[bytes, tuple[int, int], bool]:
+    """Headers with all that may stand before the range, as section 5.5 of the specification has it.
+
+    Beside them, their size, and whether they tell gray in limited range.
+    """
 
     def some(count: int) -> str:
         return number(draw(st.integers(0, 2**count - 1)), count)
 
-    bits = some(3)  # profile
-    if draw(st.booleans()):
+    profile = draw(st.integers(0, 7))
+    bits = number(profile, 3)
+    reduced = draw(st.booleans())
+    if reduced:
         bits += "11" + some(5)
     else:
         bits += some(1) + "0"
@@ -78,19 +106,22 @@ def sequence_headers(draw: st.DrawFn) -> tuple[bytes, tuple[int, int]]:
             if delays:
                 bits += draw(st.sampled_from(("0", "10110")))
     size = draw(SIDES), draw(SIDES)
-    bits += size_bits(*size) + some(7)
-    return int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big"), size
+    color_bits, limited = draw(colors(profile))
+    bits += size_bits(*size) + draw(tools(reduced)) + color_bits
+    data = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
+    return data, size, limited
 
 
 @given(
     headers=st.lists(sequence_headers(), max_size=3), extended=st.booleans(), filler=st.binary(max_size=300)
 )
-def test_sizes_are_those_that_were_written(
-    headers: list[tuple[bytes, tuple[int, int]]], extended: bool, filler: bytes
+def test_sizes_and_range_are_those_that_were_written(
+    headers: list[tuple[bytes, tuple[int, int], bool]], extended: bool, filler: bytes
 ) -> None:
     others = unit(2, b"") + unit(6, filler)
-    data = others + b"".join(unit(1, header, extended=extended) + others for header, _ in headers)
-    assert list(coded_sizes(reader_of(data))) == [size for _, size in headers]
+    data = others + b"".join(unit(1, header, extended=extended) + others for header, _, _ in headers)
+    assert list(coded_sizes(reader_of(data))) == [size for _, size, _ in headers]
+    assert is_limited_gray(reader_of(data)) == any(limited for _, _, limited in headers[:1])
 
 
 def test_a_unit_without_length_goes_to_the_end() -> None:

@@ -466,12 +466,13 @@ def test_gray_of_limited_range_comes_out_in_full_range(
     assert (limited.min(), limited.max()) == (0, white)
 
 
+@pytest.mark.parametrize("stated", [b"colrnclx", b"freenclx"], ids=["stated by the file", "by its picture"])
 @pytest.mark.parametrize("range_", ["limited", "full"])
-def test_the_range_of_gray_with_alpha(range_: str) -> None:
+def test_the_range_of_gray_with_alpha(range_: str, stated: bytes) -> None:
     ramp = Image.fromarray(_gray_ramp(8).astype(np.uint8))
     transparent = Image.merge("LA", (ramp, ramp))
     data = handmade.pillow(transparent, "AVIF", quality=100, subsampling="4:0:0", range=range_)
-    found = read(data).numpy().astype(int)
+    found = read(data.replace(b"colrnclx", stated)).numpy().astype(int)
     assert np.abs(found - np.asarray(ramp)[..., None]).max() <= 2
 
 

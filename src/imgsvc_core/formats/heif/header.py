@@ -11,7 +11,15 @@ import attrs
 from imgsvc_core._runtime.records import frozen
 from imgsvc_core.formats.boxes import FileBox
 from imgsvc_core.formats.directory import ExifBlock
-from imgsvc_core.formats.heif.items import NO_ITEMS, Items, exif_blocks, read_canvas, read_items
+from imgsvc_core.formats.heif.av1 import is_limited_gray
+from imgsvc_core.formats.heif.items import (
+    NO_ITEMS,
+    Items,
+    content_of,
+    exif_blocks,
+    read_canvas,
+    read_items,
+)
 from imgsvc_core.formats.heif.sequence import Sequence, read_movie, read_sequence
 from imgsvc_core.formats.info import ImageInfo
 from imgsvc_core.formats.reader import HeaderReader
@@ -85,7 +93,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
 
     Of an animated AVIF they are those of its frames, and it needs no primary picture. Further pictures of the
     file, such as those of a burst, and image sequences of HEIC are not counted. The coded data may state
-    colors as well, which is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
+    a color space as well, which is ignored, as ISO/IEC 23000-22, 7.3.6.4, says.
     """
     items = read_items(reader)
     if items is NO_ITEMS:
@@ -95,7 +103,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
         raise reader.unsupported("it shows one of its layers (an operating point); save it without layers")
     width, height = _upright_size(reader, properties)
     decoded = _decoded_pixels(reader, items)
-    described = list(_with_parts(items))
+    described = [box for item in _with_parts(items) for box in items.properties.get(item, ())]
     coding, colors = _coding(reader, described), _colors(reader, described)
     info = ImageInfo(
         format=coding.format,
@@ -115,7 +123,7 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, HeifHeader, tuple[Exif
         info = _animated(reader, info, sequence)
     elif read_movie(reader):
         info = attrs.evolve(info, more_pages=True)
-    header = HeifHeader(items, colors is not None and not colors.full_range and not coding.chroma)
+    header = HeifHeader(items, _is_limited_gray(reader, items, coding, colors))
     return info, header, tuple(exif_blocks(reader, items))
 
 
@@ -205,15 +213,28 @@ def _decoded_pixels(reader: HeaderReader, items: Items) -> int:
     return pixels(items.primary, 1)
 
 
-def _with_parts(items: Items) -> Iterator[FileBox]:
-    """Yield the properties of the primary item, then those of its first part, and so on down to the last."""
+def _with_parts(items: Items) -> Iterator[int]:
+    """Yield the primary item, then its first part, and so on down to the last."""
     item = items.primary
     for _ in range(_DEEPEST):
-        yield from items.properties.get(item, ())
+        yield item
         parts = items.parts.get(item)
         if not parts:
             return
         item = parts[0]
+
+
+def _is_limited_gray(reader: HeaderReader, items: Items, coding: _Coding, colors: _Colors | None) -> bool:
+    """Return True for gray in limited range.
+
+    If the file states no range, the coded AV1 picture decides, as it does in browsers.
+    """
+    if coding.chroma:
+        return False
+    if colors is not None:
+        return not colors.full_range
+    *_, coded = _with_parts(items)
+    return items.kinds.get(coded) == b"av01" and is_limited_gray(content_of(reader, items, coded))
 
 
 def _rgb_space(reader: HeaderReader, properties: Collection[FileBox]) -> RgbSpace | None:
