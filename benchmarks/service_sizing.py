@@ -44,7 +44,8 @@ def main(page: str = "") -> int:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         starts = [started(folder / f"start{number}") for number in range(_STARTS)]
-        with service(folder, server__processes=2) as running:
+        (folder / "second").mkdir()
+        with service(folder / "second", server__processes=2) as running:
             second = memory(running.pid)
         running = stack.enter_context(service(folder))
         idle, polling = memory(running.pid), idle_percent(running.pid)
