@@ -16,7 +16,10 @@ RNG = np.random.default_rng(11)
 OPAQUE = RNG.integers(0, 256, (40, 50, 3), np.uint8)
 TRANSPARENT = RNG.integers(0, 256, (40, 50, 4), np.uint8)
 TOP = RNG.integers(0, 256, (40, 50, 4), np.uint8)
-TOP[:10, :, 3], TOP[10:20, :, 3], OPAQUE[:, :5], TOP[:, 3:8, :3] = 0, 255, 0, 255
+TOP[:10, :, 3], TOP[10:20, :, 3] = 0, 255
+for _below in OPAQUE, TRANSPARENT[..., :3]:  # with white on black, black on white, and each on itself
+    _below[:, :5], _below[:, 45:] = 0, 255
+TOP[:, 3:8, :3], TOP[:, 43:48, :3], TOP[:, :1, :3], TOP[:, 49:, :3] = 255, 0, 0, 255
 
 
 def _soft_light(below: Any, above: Any) -> Any:

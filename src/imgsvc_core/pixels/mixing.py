@@ -48,6 +48,8 @@ def _opaque(below: pyvips.Image, above: pyvips.Image, mixing: Mixing) -> pyvips.
     both = split_alpha(float_below.composite2(float_above, mode, compositing_space=space))[0]
     if mixing == "color-dodge":  # libvips makes black white
         return (below > 0).ifthenelse(both, 0)
+    if mixing == "color-burn":  # libvips makes white below black black
+        return (below < white(below)).ifthenelse(both, white(below))
     return both
 
 
