@@ -185,6 +185,20 @@ def result_of(result: imgsvc.Result[bytes]) -> Image.Image:
     return Image.open(io.BytesIO(result.data))
 
 
+@pytest.mark.parametrize("bands", [1, 3])
+@pytest.mark.parametrize("height", [60, 120, 224])
+def test_small_gray_pictures_need_the_quality_of_large_ones(height: int, bands: int) -> None:
+    """With fewer scales, SSIMULACRA2 gives 70 to the lowest qualities of them."""
+    gray = Image.fromarray(coffee()).convert("L")
+    small = np.asarray(gray.resize((height * 3 // 2, height), Image.Resampling.LANCZOS))
+    pixels = small if bands == 1 else np.dstack([small] * 3)
+    result = _made(as_vips(pixels).pngsave_buffer(), format="jpg", look="good")
+    assert result.output.quality is not None
+    assert 35 <= result.output.quality <= 70
+    shown = np.asarray(Image.open(io.BytesIO(result.data)).convert("RGB"))
+    assert truth.ssimulacra2(np.dstack([small] * 3), shown) >= 70
+
+
 def test_of_animations_the_worst_frame_counts() -> None:
     frames = [np.full((64, 96, 3), 200, np.uint8), *photos.moving_frames(2, 96, 64)]
     file = io.BytesIO()

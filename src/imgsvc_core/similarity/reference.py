@@ -16,7 +16,7 @@ from imgsvc_core.formats.probe import probe
 from imgsvc_core.formats.raster import Raster
 from imgsvc_core.formats.settings import LoadSettings
 from imgsvc_core.formats.vips import to_array
-from imgsvc_core.similarity.shown import grounds_for, on_ground, with_room
+from imgsvc_core.similarity.shown import flatters, grounds_for, on_ground, with_all_scales, with_room
 from imgsvc_core.similarity.ssimulacra2 import Original, score_by_parts
 
 _MOST_KEPT = 6_000_000  # pixels of all frames whose half of the work is kept
@@ -33,7 +33,10 @@ class Reference:
         self._kept: dict[tuple[int, int], Original] = {}
 
     def score(self, data: bytes) -> float:
-        """Return the SSIMULACRA2 of a file, that of its worst frame on its worst ground."""
+        """Return the SSIMULACRA2 of a file, that of its worst frame on its worst ground.
+
+        Of small gray pictures it is that of the picture or of its mirrored copies, whichever is less.
+        """
         settings = LoadSettings(all_frames=self._count > 1, array=self._count == 1, metadata=False)
         decoded = load(probe(ByteSource(data)), settings)
         worst = 100.0
@@ -41,14 +44,18 @@ class Reference:
             frame, shown = with_room(self._frames[number]), with_room(pixels)
             for ground in grounds_for(frame, shown):
                 check_time()
-                worst = min(worst, self._score((number, ground), frame, on_ground(ground, shown)))
+                original, seen = on_ground(ground, frame), on_ground(ground, shown)
+                worst = min(worst, self._score((number, ground), original, seen))
+                if flatters(original):
+                    large = Original.of(with_all_scales(original))
+                    worst = min(worst, large.score(with_all_scales(seen)))
         return worst
 
-    def _score(self, place: tuple[int, int], frame: NDArray[np.uint8], shown: NDArray[np.uint8]) -> float:
+    def _score(self, place: tuple[int, int], original: NDArray[np.uint8], shown: NDArray[np.uint8]) -> float:
         if not self._keeps:
-            return score_by_parts(on_ground(place[1], frame), shown)
+            return score_by_parts(original, shown)
         if place not in self._kept:
-            self._kept[place] = Original.of(on_ground(place[1], frame))
+            self._kept[place] = Original.of(original)
         return self._kept[place].score(shown)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SMALLEST_SIDE = 8
+_ALL_SCALES_SIDE = 225  # halved five times, rounded up, these are 8 pixels
 _GROUNDS = (255, 0)
 
 
@@ -21,6 +22,20 @@ def with_room(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
         pixels = np.dstack([pixels[..., :1]] * 3 + [pixels[..., 1:]])
     room = [(0, max(0, _SMALLEST_SIDE - side)) for side in pixels.shape[:2]]
     return np.pad(pixels, (*room, (0, 0)), mode="edge") if any(more for _, more in room) else pixels
+
+
+def flatters(pixels: NDArray[np.uint8]) -> bool:
+    """Return True if an RGB picture is gray, and too small for all scales of SSIMULACRA2.
+
+    With fewer scales its weights count for other ones, so that gray pictures score 70 at the lowest quality.
+    """
+    return min(pixels.shape[:2]) < _ALL_SCALES_SIDE and not np.ptp(pixels, axis=2).any()
+
+
+def with_all_scales(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a picture mirrored until it is large enough for all scales."""
+    room = [(0, max(0, _ALL_SCALES_SIDE - side)) for side in pixels.shape[:2]]
+    return np.pad(pixels, (*room, (0, 0)), mode="symmetric")
 
 
 def grounds_for(*pictures: NDArray[np.uint8]) -> Sequence[int]:
