@@ -308,6 +308,7 @@ _NO_WIDTH = b"\x10\0\0\x9d\x01\x2a" + struct.pack("<HH", 0, 9)
 IMPOSSIBLE = {
     "jpeg without width": jpeg(0, 10),
     "jpeg with a long frame header": jpeg(10, 10).replace(b"\0\x11\x08", b"\0\x15\x08"),
+    "png of data alone": PNG_START + png_chunk(b"IDAT", b"") + png_chunk(b"IEND", b""),
     "png of no size": png(0, 5),
     "png of 2^31": png(2**31, 5),
     "png of an impossible kind": png(5, 5, color=5),

@@ -116,9 +116,9 @@ def read_header(reader: HeaderReader) -> tuple[ImageInfo, PngHeader, Sequence[Ex
     A file is animated if exactly one chunk announces frames, in possible numbers. Otherwise browsers ignore
     such chunks and show the default image.
     """
-    before = chunks_before_data(reader)
-    head = _read_head(reader, next(before))
-    chunks = tuple(before)
+    head = read_head(reader)
+    _, *rest = chunks_before_data(reader)
+    chunks = tuple(rest)
     found = {chunk.kind: chunk for chunk in reversed(chunks)}  # of a repeated kind, the first counts
     announced = _announced(reader, chunks)
     if announced:
@@ -223,10 +223,7 @@ def _announced(reader: HeaderReader, chunks: Iterable[Chunk]) -> tuple[int, int]
 
 def read_head(reader: HeaderReader) -> Head:
     """Read the first chunk of a PNG."""
-    return _read_head(reader, next(read_chunks(reader)))
-
-
-def _read_head(reader: HeaderReader, chunk: Chunk) -> Head:
+    chunk = next(read_chunks(reader))
     if chunk.kind == b"CgBI":
         raise reader.unsupported("it is in the form of iOS apps, which only iOS shows; save it as plain PNG")
     if chunk.kind != b"IHDR":
