@@ -22,9 +22,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-# Importing attrs and pyvips took this where limits in milliseconds were set; parts of it are asserted.
-IMPORT_MS = 59
-
 
 @attrs.frozen
 class Timing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,18 @@ def test_small_gray_pictures_need_the_quality_of_large_ones(height: int, bands: 
     assert 35 <= result.output.quality <= 70
     shown = np.asarray(Image.open(io.BytesIO(result.data)).convert("RGB"))
     assert truth.ssimulacra2(np.dstack([small] * 3), shown) >= 70
+
+
+def test_long_gray_strips_are_scored_in_memory_of_their_size() -> None:
+    strip = np.random.default_rng(1).integers(0, 256, (16, 20_000), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(strip).save(file, "JPEG", quality=30)
+    tracemalloc.start()
+    try:
+        Reference(as_vips(strip)).score(file.getvalue())
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_of_animations_the_worst_frame_counts() -> None:

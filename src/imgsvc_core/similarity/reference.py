@@ -30,7 +30,7 @@ class Reference:
         self._count = frame_count(image)
         self._frames = _frames(image, self._count)
         self._keeps = image.width * image.height <= _MOST_KEPT
-        self._kept: dict[tuple[int, int], Original] = {}
+        self._kept: dict[tuple[int, int, bool], Original] = {}
 
     def score(self, data: bytes) -> float:
         """Return the SSIMULACRA2 of a file, that of its worst frame on its worst ground.
@@ -45,14 +45,17 @@ class Reference:
             for ground in grounds_for(frame, shown):
                 check_time()
                 original, seen = on_ground(ground, frame), on_ground(ground, shown)
-                worst = min(worst, self._score((number, ground), original, seen))
+                worst = min(worst, self._score((number, ground, False), original, seen))
                 if flatters(original):
-                    large = Original.of(with_all_scales(original))
-                    worst = min(worst, large.score(with_all_scales(seen)))
+                    mirrored = with_all_scales(original), with_all_scales(seen)
+                    worst = min(worst, self._score((number, ground, True), *mirrored))
         return worst
 
-    def _score(self, place: tuple[int, int], original: NDArray[np.uint8], shown: NDArray[np.uint8]) -> float:
-        if not self._keeps:
+    def _score(
+        self, place: tuple[int, int, bool], original: NDArray[np.uint8], shown: NDArray[np.uint8]
+    ) -> float:
+        """Score a frame on a ground, perhaps mirrored, which makes small frames up to 28 times larger."""
+        if not self._keeps or (place[2] and self._count > 1):
             return score_by_parts(original, shown)
         if place not in self._kept:
             self._kept[place] = Original.of(original)

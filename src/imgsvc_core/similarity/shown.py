@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 _SMALLEST_SIDE = 8
 _ALL_SCALES_SIDE = 225  # halved five times, rounded up, these are 8 pixels
+_LONGEST_MIRRORED = 4 * _ALL_SCALES_SIDE  # mirrored, long strips would take far more memory than they do
 _GROUNDS = (255, 0)
 
 
@@ -29,7 +30,9 @@ def flatters(pixels: NDArray[np.uint8]) -> bool:
 
     With fewer scales its weights count for other ones, so that gray pictures score 70 at the lowest quality.
     """
-    return min(pixels.shape[:2]) < _ALL_SCALES_SIDE and not np.ptp(pixels, axis=2).any()
+    shorter, longer = sorted(pixels.shape[:2])
+    is_small = shorter < _ALL_SCALES_SIDE and longer <= _LONGEST_MIRRORED
+    return is_small and not np.ptp(pixels, axis=2).any()
 
 
 def with_all_scales(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -20,7 +20,7 @@ _NOTHING = 1e-6  # sums that ought to be 0 are less, and no wave that can be see
 def blurhash(copy: WorkingCopy) -> str:
     """Return the BlurHash (https://github.com/woltapp/blurhash/blob/master/Algorithm.md)."""
     is_ready = copy.alpha is None and min(copy.rgb.shape[:2]) >= _LEAST_SIDE
-    levels = copy.rgb if is_ready else np.asarray(_enough_pixels(copy.flat))
+    levels = copy.rgb if is_ready else np.asarray(_enough_pixels(copy.detail))
     pixels = np.take(light_of_levels().astype(np.float32), levels)
     height, width, _ = pixels.shape
     across, down = (4, 3) if copy.rgb.shape[1] >= copy.rgb.shape[0] else (3, 4)

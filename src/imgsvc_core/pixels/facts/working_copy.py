@@ -66,14 +66,6 @@ class WorkingCopy:
         return np.asarray(self._colors)[:, :, 3] if self._colors.mode == "RGBA" else None
 
     @functools.cached_property
-    def flat(self) -> PIL.Image.Image:
-        """The pixels of ``rgb`` without alpha, on the background."""
-        if self.alpha is None:
-            return self._colors
-        ground = PIL.Image.new("RGBA", self._colors.size, self.background.rgb)
-        return PIL.Image.alpha_composite(ground, self._colors).convert("RGB")
-
-    @functools.cached_property
     def small(self) -> PIL.Image.Image:
         """The picture averaged to at most 96 pixels on its longer side, with alpha unless it is opaque."""
         return _averaged(self._colors, _SMALL_SIDE)
@@ -81,10 +73,10 @@ class WorkingCopy:
     @functools.cached_property
     def luma(self) -> Any:
         """Rec. 601 luma on the background, 0 to 255, of at most 384 pixels on the longer side."""
-        return np.asarray(self._detail.convert("L"))
+        return np.asarray(self.detail.convert("L"))
 
     @functools.cached_property
-    def _detail(self) -> PIL.Image.Image:
+    def detail(self) -> PIL.Image.Image:
         """The picture on the background, averaged to at most 384 pixels on the longer side."""
         has_alpha = self.frame.hasalpha()
         flat = self.frame.flatten(background=list(self.background.rgb)) if has_alpha else self.frame
@@ -93,7 +85,7 @@ class WorkingCopy:
     @functools.cached_property
     def _colors(self) -> PIL.Image.Image:
         if not self.frame.hasalpha():
-            return _averaged(self._detail, _COLOR_SIDE)
+            return _averaged(self.detail, _COLOR_SIDE)
         return _as_pillow(_averaged_exactly(self.frame, _COLOR_SIDE))
 
 
