@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -200,13 +201,19 @@ def test_small_gray_pictures_need_the_quality_of_large_ones(height: int, bands: 
     assert truth.ssimulacra2(np.dstack([small] * 3), shown) >= 70
 
 
-def test_long_gray_strips_are_scored_in_memory_of_their_size() -> None:
-    strip = np.random.default_rng(1).integers(0, 256, (16, 20_000), np.uint8)
+@pytest.mark.parametrize(("frames", "width", "height"), [(1, 20_000, 16), (40, 40, 40)])
+def test_strips_and_animations_of_gray_are_scored_in_little_memory(
+    frames: int, width: int, height: int
+) -> None:
+    """Mirrored they are many times as large."""
+    noise = np.random.default_rng(1).integers(0, 256, (frames, height, width), np.uint8)
+    first, *others = (Image.fromarray(frame).convert("RGB") for frame in noise)
     file = io.BytesIO()
-    Image.fromarray(strip).save(file, "JPEG", quality=30)
+    first.save(file, "WEBP" if others else "PNG", save_all=True, append_images=others, lossless=True)
+    original = pyvips.Image.new_from_buffer(file.getvalue(), "[n=-1]" if others else "").copy_memory()
     tracemalloc.start()
     try:
-        Reference(as_vips(strip)).score(file.getvalue())
+        Reference(original).score(file.getvalue())
         assert tracemalloc.get_traced_memory()[1] < 60_000_000
     finally:
         tracemalloc.stop()
